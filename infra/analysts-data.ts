@@ -1,4 +1,4 @@
-import type { StoredEventRow } from "../src/domain/event-store.ts";
+import type { StoredEventRow } from "../src/domain/jobs/event-store.ts";
 import { type DemoScene, demoHistory, EVENING, OFFICE } from "../src/events/demo-history.ts";
 
 const SCENE: DemoScene = {

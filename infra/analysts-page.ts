@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ClickHouse, connectClickHouse } from "../src/events/clickhouse.ts";
 import { ClickHouseEventWriter } from "../src/events/clickhouse-event-writer.ts";
-import { migrateEventStore } from "../src/events/migrate-event-store.ts";
+import { migrateEventStore } from "../src/events/schema/migrate-event-store.ts";
 import { systemClock } from "../src/runtime/system-clock.ts";
-import { startClickHouseChild } from "../src/storage/clickhouse-child.ts";
-import { type ClickHouseHttp, serveClickHouseHttp } from "../src/storage/clickhouse-http.ts";
+import { startClickHouseChild } from "../src/storage/clickhouse/clickhouse-child.ts";
+import { type ClickHouseHttp, serveClickHouseHttp } from "../src/storage/clickhouse/clickhouse-http.ts";
 import { analystsData } from "./analysts-data.ts";
 
 /*

@@ -4,7 +4,7 @@
  * Ends with 0 once it does, and otherwise with 1. Asks /health and not /ready: a process that is told to end, or lacks a
  * store, is not to be started anew.
  */
-import { httpOrigin } from "../src/domain/host.ts";
+import { httpOrigin } from "../src/domain/texts/host.ts";
 
 const TRY_MS = 2_000;
 const PAUSE_MS = 100;

@@ -4,7 +4,7 @@ import { version } from "../package.json";
 import { openConfig, openConfigOfRegistry, UsageError } from "./commands/command-line.ts";
 import { homeOf } from "./config/config.ts";
 import { ConfigurationError, isOutage } from "./domain/errors.ts";
-import { saidBy } from "./domain/said-by.ts";
+import { saidBy } from "./domain/tenants/said-by.ts";
 import { ApiError } from "./http/api-error.ts";
 
 const EXIT_FAILURE = 1;

@@ -1,5 +1,5 @@
 import type { Telemetry } from "../../src/domain/telemetry.ts";
-import { QUEUE_SHARE, type Tenant } from "../../src/domain/tenant.ts";
+import { QUEUE_SHARE, type Tenant } from "../../src/domain/tenants/tenant.ts";
 import { tenantShard } from "../../src/tenants/tenant-shard.ts";
 
 export const QUEUE_SHARDS = 16;

@@ -1,4 +1,4 @@
-import { EVENT_EPOCH_MS, EVENT_IDS_PER_MS } from "../../src/domain/event.ts";
+import { EVENT_EPOCH_MS, EVENT_IDS_PER_MS } from "../../src/domain/jobs/event.ts";
 import type { ClickHouse } from "../../src/events/clickhouse.ts";
 
 const DAY_MS = 86_400_000;

@@ -1,5 +1,5 @@
-import { firstEventIdAt } from "../../src/domain/event.ts";
-import type { StoredEventRow } from "../../src/domain/event-store.ts";
+import { firstEventIdAt } from "../../src/domain/jobs/event.ts";
+import type { StoredEventRow } from "../../src/domain/jobs/event-store.ts";
 import { eventIdAt, storedEventRow } from "../../test/engine/recorder/event-store-rows.ts";
 import { startEngine, type TestEventStore } from "../../test/support/clickhouse-event-store.ts";
 import { fillEvents, type Span, spanOf } from "./event-data.ts";

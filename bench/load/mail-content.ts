@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../src/domain/json.ts";
+import type { JsonObject } from "../../src/domain/texts/json.ts";
 
 /** A template mail: sent repeatedly, with different data each time. */
 export interface MailContent {

@@ -3,7 +3,7 @@
  * the milliseconds from its start to the last settlement. Leases, scheduling, status and events are as in production.
  */
 
-import type { Settlement } from "../../src/domain/queue.ts";
+import type { Settlement } from "../../src/domain/jobs/queue.ts";
 import { Dispatcher } from "../../src/engine/dispatch/dispatcher.ts";
 import { RedisQueue } from "../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";

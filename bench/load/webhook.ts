@@ -1,6 +1,6 @@
 import { JobIds } from "../../src/domain/ids.ts";
-import { FENCED, type Lease } from "../../src/domain/queue.ts";
-import type { TenantRef } from "../../src/domain/tenant.ts";
+import { FENCED, type Lease } from "../../src/domain/jobs/queue.ts";
+import type { TenantRef } from "../../src/domain/tenants/tenant.ts";
 import { RedisQueue } from "../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";

@@ -1,11 +1,11 @@
 /** Micro-benchmarks of the code that every message passes through: `bun bench/micro/micro.ts` prints mitata's table. */
 
 import { bench, do_not_optimize, run, summary } from "mitata";
-import { checkHtml } from "../../src/channels/email/html-rules.ts";
+import { checkHtml } from "../../src/channels/email/content/html-rules.ts";
+import { Template } from "../../src/channels/email/content/template.ts";
 import { acceptEmail } from "../../src/channels/email/request.ts";
-import { Template } from "../../src/channels/email/template.ts";
-import { nextEventId } from "../../src/domain/event.ts";
 import { JobIds } from "../../src/domain/ids.ts";
+import { nextEventId } from "../../src/domain/jobs/event.ts";
 import { ChannelLetters, decodeEntry, decodeRecord, decodeRow } from "../../src/engine/queue/codec.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";

@@ -1,5 +1,5 @@
 import type { Config } from "../config/config.ts";
-import type { ClickHouseAddress } from "../domain/event-store.ts";
+import type { ClickHouseAddress } from "../domain/jobs/event-store.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
 import { openListener } from "./open-listener.ts";
 import type { Shutdown } from "./shutdown.ts";
@@ -21,7 +21,7 @@ export async function startAnalysts(
     telemetry.log("warn", "CLICKHOUSE_HTTP_PORT is set and has no effect: there is no embedded ClickHouse here");
     return null;
   }
-  const { serveClickHouseHttp } = await import("../storage/clickhouse-http.ts");
+  const { serveClickHouseHttp } = await import("../storage/clickhouse/clickhouse-http.ts");
   const at = { host: "127.0.0.1", hostSetting: null, port, portSetting: "CLICKHOUSE_HTTP_PORT" };
   const analysts = await openListener(at, () => serveClickHouseHttp({ server, database, port, password, telemetry }));
   shutdown.add("clients", "clickhouse http", () => analysts.stop());

@@ -1,7 +1,7 @@
 import type { DeviceComplaint, DeviceLog } from "../channels/wallet/devices/device-log.ts";
 import type { Calls } from "../domain/calls.ts";
+import type { SandboxInbox, SandboxView } from "../domain/jobs/report.ts";
 import { oneAtATime } from "../domain/one-at-a-time.ts";
-import type { SandboxInbox, SandboxView } from "../domain/report.ts";
 import type { WrongTokens } from "../http/operator-gate.ts";
 import type { Readiness } from "../http/readiness.ts";
 import type { MetricsParts } from "../runtime/telemetry/summed-metrics.ts";

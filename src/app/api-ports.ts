@@ -3,29 +3,35 @@ import type { MailReports } from "../channels/email/reports/mail-reports.ts";
 import type { PassKitPorts } from "../channels/wallet/devices/pass-kit-ports.ts";
 import type { WalletPorts } from "../channels/wallet/ports.ts";
 import type { WhatsappPorts } from "../channels/whatsapp/ports.ts";
-import type { Domains, SenderDomain } from "../domain/domain.ts";
-import type { HistoryErasure, JobErasure, TenantQueueRemoval } from "../domain/erasure.ts";
-import type { EventMetrics } from "../domain/event-metrics.ts";
-import type { EventReader, EventSums } from "../domain/event-store.ts";
-import type { JobQuestions } from "../domain/job-questions.ts";
-import type { AllFinishedJobs, AllQueuedJobs, FinishedJobs, LaterEvents, QueuedJobs } from "../domain/job-search.ts";
-import type { PlatformCredentials } from "../domain/platform.ts";
+import type { Domains, SenderDomain } from "../domain/channels/domain.ts";
+import type { PlatformCredentials } from "../domain/channels/platform.ts";
+import type { EventMetrics } from "../domain/jobs/event-metrics.ts";
+import type { EventReader, EventSums } from "../domain/jobs/event-store.ts";
+import type { JobQuestions } from "../domain/jobs/job-questions.ts";
+import type {
+  AllFinishedJobs,
+  AllQueuedJobs,
+  FinishedJobs,
+  LaterEvents,
+  QueuedJobs,
+} from "../domain/jobs/job-search.ts";
+import type { FrontQueue, IdempotencyKeys } from "../domain/jobs/queue.ts";
+import type { SandboxView } from "../domain/jobs/report.ts";
+import type { JobRetries } from "../domain/jobs/retry.ts";
+import type { JobSchedule } from "../domain/jobs/schedule.ts";
 import type { ProcessStatuses } from "../domain/process-status.ts";
-import type { FrontQueue, IdempotencyKeys } from "../domain/queue.ts";
 import type { Random } from "../domain/random.ts";
-import type { RecipientIndex } from "../domain/recipient-index.ts";
-import type { SandboxView } from "../domain/report.ts";
-import type { JobRetries } from "../domain/retry.ts";
-import type { JobSchedule } from "../domain/schedule.ts";
+import type { HistoryErasure, JobErasure, TenantQueueRemoval } from "../domain/tenants/erasure.ts";
+import type { RecipientIndex } from "../domain/tenants/recipient-index.ts";
 import type { Engagement } from "../engine/reports/engagements.ts";
-import type { EventExport } from "../events/export-endpoint.ts";
+import type { EventExport } from "../events/endpoints/export-endpoint.ts";
 import type { CallTurns } from "../http/call-turns.ts";
 import type { DoorPorts } from "../http/front-door.ts";
 import type { AuditRepository } from "../operators/audit-log.ts";
 import type { OperatorRepository } from "../operators/operator-repository.ts";
 import type { Overview } from "../operators/overview/overview.ts";
 import type { Registry } from "../storage/registry.ts";
-import type { Purging } from "../tenants/steering-endpoints.ts";
+import type { Purging } from "../tenants/endpoints/steering-endpoints.ts";
 import type { SuppressionList } from "../tenants/suppression-list.ts";
 import type { WebhookEndpointPorts } from "../webhooks/webhook-endpoints.ts";
 

@@ -6,11 +6,11 @@ import { startApnsSandbox } from "../channels/wallet/sandbox/apns-sandbox.ts";
 import { type AppleIdentity, makeAppleIdentity, readAppleIdentity } from "../channels/wallet/sandbox/apple-identity.ts";
 import type { Config } from "../config/config.ts";
 import { generatedAs } from "../config/generated-secret.ts";
+import type { AppleSigner } from "../domain/channels/wallet.ts";
 import { ConfigurationError } from "../domain/errors.ts";
-import { hostOf, isLoopback } from "../domain/host.ts";
-import type { SandboxInbox } from "../domain/report.ts";
+import type { SandboxInbox } from "../domain/jobs/report.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
-import type { AppleSigner } from "../domain/wallet.ts";
+import { hostOf, isLoopback } from "../domain/texts/host.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import type { Shutdown } from "./shutdown.ts";
 

@@ -7,16 +7,16 @@ import {
   type PassFiller,
   parseCarrier,
   valuesBefore,
-} from "../domain/carried-pass.ts";
-import type { Channel } from "../domain/channel.ts";
+} from "../domain/channels/carried-pass.ts";
+import type { Channel } from "../domain/channels/channel.ts";
 import type { ContentStore } from "../domain/content-store.ts";
 import { isOutage } from "../domain/errors.ts";
-import type { ChannelName, QueuedJob } from "../domain/job.ts";
-import type { JsonObject } from "../domain/json.ts";
-import type { Outcome } from "../domain/outcome.ts";
+import type { ChannelName, QueuedJob } from "../domain/jobs/job.ts";
+import type { Outcome } from "../domain/jobs/outcome.ts";
 import { remember } from "../domain/remember.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
-import type { Tenant } from "../domain/tenant.ts";
+import type { Tenant } from "../domain/tenants/tenant.ts";
+import type { JsonObject } from "../domain/texts/json.ts";
 import type { ContentKind } from "../http/content-kind.ts";
 import { extended } from "./extended-channel.ts";
 import type { PayloadRoom } from "./stored-payloads.ts";

@@ -1,4 +1,4 @@
-import type { Channel } from "../domain/channel.ts";
+import type { Channel } from "../domain/channels/channel.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { type AppChannel, type ChannelContext, passFillersOf } from "./app-channel.ts";

@@ -1,8 +1,8 @@
 import { emailWithPass } from "../channels/email/carried-pass.ts";
+import { emailTemplateKind } from "../channels/email/content/template-kind.ts";
 import { emailContentKind } from "../channels/email/content-kind.ts";
 import { EMAIL_CREDENTIALS } from "../channels/email/credential-kinds.ts";
 import { emailEndpoints, emailRegistry } from "../channels/email/endpoints.ts";
-import { emailTemplateKind } from "../channels/email/template-kind.ts";
 import { emailPart } from "../channels/email/tenant-part.ts";
 import { walletContentKind } from "../channels/wallet/content-kind.ts";
 import { WALLET_CREDENTIALS } from "../channels/wallet/credential-kinds.ts";

@@ -1,12 +1,12 @@
-import type { Json, JsonObject } from "../domain/json.ts";
-import type { Operator } from "../domain/operator.ts";
+import type { Operator } from "../domain/tenants/operator.ts";
+import type { Json, JsonObject } from "../domain/texts/json.ts";
 import { ApiError } from "../http/api-error.ts";
 import { type AuditLog, type AuditShown, auditedDetail, newTenantOf } from "../http/audit.ts";
 import { resultOf } from "../http/store-results.ts";
 import type { Registry } from "../storage/registry.ts";
-import { NEW_KEY_SHOWN } from "../tenants/key-endpoints.ts";
+import { NEW_KEY_SHOWN } from "../tenants/endpoints/key-endpoints.ts";
+import { createdTenant, NEW_TENANT_SHOWN } from "../tenants/endpoints/tenant-endpoints.ts";
 import type { NewTenant } from "../tenants/registry.ts";
-import { createdTenant, NEW_TENANT_SHOWN } from "../tenants/tenant-endpoints.ts";
 import type { ControlTask } from "./control-socket.ts";
 
 /** Whoever may enter the data folder, or knows the database's address. No stored operator has this id. */

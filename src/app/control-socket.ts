@@ -2,8 +2,8 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { UnavailableError } from "../domain/errors.ts";
-import type { Json } from "../domain/json.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
+import type { Json } from "../domain/texts/json.ts";
 
 /** A unix socket's path may have 108 bytes on Linux, 104 elsewhere. */
 const SOCKET_PATH_BYTES_MAX = 100;

@@ -1,4 +1,4 @@
-import type { FailureCause } from "../domain/outcome.ts";
+import type { FailureCause } from "../domain/jobs/outcome.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 
 const OUTCOMES = [

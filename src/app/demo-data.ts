@@ -1,5 +1,5 @@
 import { UnavailableError } from "../domain/errors.ts";
-import type { Json } from "../domain/json.ts";
+import type { Json } from "../domain/texts/json.ts";
 import { DEMO_TENANTS, demoHistory } from "../events/demo-history.ts";
 import { findEvents, writeDemoHistory } from "../events/write-demo-history.ts";
 import type { Registry } from "../storage/registry.ts";

@@ -1,4 +1,4 @@
-import type { Channel } from "../domain/channel.ts";
+import type { Channel } from "../domain/channels/channel.ts";
 
 /** The channel with some of its members replaced. All others, present or future, stay as they are. */
 export function extended(channel: Channel, members: Partial<Channel>): Channel {

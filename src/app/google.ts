@@ -7,10 +7,10 @@ import type { PassStore } from "../channels/wallet/passes.ts";
 import { startGoogleSandbox } from "../channels/wallet/sandbox/google-sandbox.ts";
 import type { Config } from "../config/config.ts";
 import { generatedAs } from "../config/generated-secret.ts";
-import type { PlatformCredentials } from "../domain/platform.ts";
-import type { SandboxInbox } from "../domain/report.ts";
+import type { PlatformCredentials } from "../domain/channels/platform.ts";
+import type { GoogleIssuer } from "../domain/channels/wallet.ts";
+import type { SandboxInbox } from "../domain/jobs/report.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
-import type { GoogleIssuer } from "../domain/wallet.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import type { Shutdown } from "./shutdown.ts";
 

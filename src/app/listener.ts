@@ -1,8 +1,8 @@
 import type { Config } from "../config/config.ts";
 import { sleep } from "../domain/clock.ts";
 import { hasCode } from "../domain/has-code.ts";
-import { httpOrigin, isLoopback } from "../domain/host.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
+import { httpOrigin, isLoopback } from "../domain/texts/host.ts";
 import type { MetricsReaders } from "../http/metrics-gate.ts";
 import { Readiness } from "../http/readiness.ts";
 import { type ServiceServer, type ServiceServerPorts, serveService } from "../http/service.ts";

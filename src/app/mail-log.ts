@@ -1,6 +1,6 @@
 import { MailLog } from "../channels/email/mail-log/mail-log.ts";
 import type { Config } from "../config/config.ts";
-import type { DeliveryReport } from "../domain/report.ts";
+import type { DeliveryReport } from "../domain/jobs/report.ts";
 import type { DeliveryReports } from "../engine/reports/delivery-reports.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";

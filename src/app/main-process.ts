@@ -1,6 +1,6 @@
 import type { Config } from "../config/config.ts";
 import type { Calls } from "../domain/calls.ts";
-import type { ClickHouseAddress } from "../domain/event-store.ts";
+import type { ClickHouseAddress } from "../domain/jobs/event-store.ts";
 import { oneAtATime } from "../domain/one-at-a-time.ts";
 import type { RedisAddress } from "../engine/queue/connection.ts";
 import type { RedisQueue } from "../engine/queue/redis-queue.ts";

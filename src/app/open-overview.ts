@@ -1,5 +1,5 @@
 import type { Config } from "../config/config.ts";
-import type { EventRates } from "../domain/event-store.ts";
+import type { EventRates } from "../domain/jobs/event-store.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { RedisQueue } from "../engine/queue/redis-queue.ts";
 import type { Readiness } from "../http/readiness.ts";

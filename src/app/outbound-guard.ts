@@ -1,5 +1,5 @@
 import type { Config } from "../config/config.ts";
-import type { OutboundGuard } from "../domain/outbound.ts";
+import type { OutboundGuard } from "../domain/texts/outbound.ts";
 import { NetworkGuard } from "../runtime/network-guard.ts";
 
 /** The addresses that tenants may make us connect to. With the sandbox, nothing leaves the machine. */

@@ -1,8 +1,8 @@
 import type { GoogleWallet } from "../channels/wallet/google/google-wallet.ts";
 import type { Config } from "../config/config.ts";
-import type { Channel } from "../domain/channel.ts";
-import type { PlatformCredentials } from "../domain/platform.ts";
-import type { SandboxInbox } from "../domain/report.ts";
+import type { Channel } from "../domain/channels/channel.ts";
+import type { PlatformCredentials } from "../domain/channels/platform.ts";
+import type { SandboxInbox } from "../domain/jobs/report.ts";
 import type { AppChannel, ChannelContext, ChannelPorts, ProviderUrls, StartedChannel } from "./app-channel.ts";
 import { platformApple } from "./apple.ts";
 import { type Google, platformGoogle, startGoogle } from "./google.ts";

@@ -1,5 +1,5 @@
 import type { Clock } from "../domain/clock.ts";
-import type { ChannelName } from "../domain/job.ts";
+import type { ChannelName } from "../domain/jobs/job.ts";
 import {
   type MeasuredQueue,
   QUEUE_WAITS,
@@ -7,7 +7,7 @@ import {
   queueFacts,
   type ShardDepth,
   type TenantQueueDepth,
-} from "../domain/queue-depth.ts";
+} from "../domain/jobs/queue-depth.ts";
 import { recently } from "../domain/recently.ts";
 import type { Labels, Series, SeriesGauges, Telemetry } from "../domain/telemetry.ts";
 

@@ -1,9 +1,9 @@
 import type { Clock } from "../domain/clock.ts";
 import { isOutage } from "../domain/errors.ts";
+import type { LeaseRole } from "../domain/jobs/queue.ts";
+import type { ReadinessProbe } from "../domain/jobs/report.ts";
 import { oneAtATime } from "../domain/one-at-a-time.ts";
 import { ownerlessShards, type ProcessStatuses } from "../domain/process-status.ts";
-import type { LeaseRole } from "../domain/queue.ts";
-import type { ReadinessProbe } from "../domain/report.ts";
 import type { ReadinessOptions } from "../http/readiness.ts";
 import { openFilesProbe } from "../runtime/open-files.ts";
 import { systemClock } from "../runtime/system-clock.ts";

@@ -1,5 +1,5 @@
 import type { Clock } from "../domain/clock.ts";
-import type { ChannelName } from "../domain/job.ts";
+import type { ChannelName } from "../domain/jobs/job.ts";
 import { recently } from "../domain/recently.ts";
 import type { SeriesGauges, Telemetry } from "../domain/telemetry.ts";
 import type { TenantRegistry } from "../tenants/registry.ts";

@@ -3,10 +3,10 @@ import type { Telemetry } from "../domain/telemetry.ts";
 import { countQueuedJobs, prepareRestoredQueue, type QueuedDecision } from "../engine/queue/restored-queue.ts";
 import { ClickHouse, connectClickHouse } from "../events/clickhouse.ts";
 import { systemClock } from "../runtime/system-clock.ts";
-import { startClickHouseChild } from "../storage/clickhouse-child.ts";
-import { migrate } from "../storage/migrate.ts";
-import { openPglite } from "../storage/pglite.ts";
-import { startRedisChild } from "../storage/redis-child.ts";
+import { startClickHouseChild } from "../storage/clickhouse/clickhouse-child.ts";
+import { migrate } from "../storage/postgres/migrate.ts";
+import { openPglite } from "../storage/postgres/pglite.ts";
+import { startRedisChild } from "../storage/redis/redis-child.ts";
 import { tenants as tenantsTable } from "../storage/tables.ts";
 
 const READ_MS = 60_000;

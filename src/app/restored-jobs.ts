@@ -1,7 +1,7 @@
-import type { Channel } from "../domain/channel.ts";
+import type { Channel } from "../domain/channels/channel.ts";
 import { acceptedMs } from "../domain/ids.ts";
-import type { QueuedJob } from "../domain/job.ts";
-import type { Outcome } from "../domain/outcome.ts";
+import type { QueuedJob } from "../domain/jobs/job.ts";
+import type { Outcome } from "../domain/jobs/outcome.ts";
 import type { NotSentBefore } from "../engine/queue/restored-queue.ts";
 import { extended } from "./extended-channel.ts";
 

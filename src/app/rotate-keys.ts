@@ -1,9 +1,9 @@
 import type { Config } from "../config/config.ts";
 import { UnavailableError } from "../domain/errors.ts";
-import type { Json } from "../domain/json.ts";
+import type { Json } from "../domain/texts/json.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
-import { type AnyDb, Database } from "../storage/database.ts";
+import { type AnyDb, Database } from "../storage/postgres/database.ts";
 import { readIdentity } from "../storage/registry-identity.ts";
 import { countOlder, resealColumn } from "../storage/sealed-column.ts";
 import { Vault } from "../storage/vault.ts";

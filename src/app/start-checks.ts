@@ -1,14 +1,14 @@
 import type { Config } from "../config/config.ts";
 import { type Clock, sleep } from "../domain/clock.ts";
 import { ConfigurationError, isOutage } from "../domain/errors.ts";
-import { eventTimeMs, firstEventIdAt } from "../domain/event.ts";
+import { eventTimeMs, firstEventIdAt } from "../domain/jobs/event.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { RedisAddress } from "../engine/queue/connection.ts";
 import { type RedisFacts, RedisInspection } from "../engine/queue/redis-inspection.ts";
 import { lastEventIdOf } from "../engine/queue/restored-queue.ts";
 import type { EventStoreBelonging } from "../events/event-store-belonging.ts";
-import type { AnyDb } from "../storage/database.ts";
-import { requireSchema } from "../storage/migrate.ts";
+import type { AnyDb } from "../storage/postgres/database.ts";
+import { requireSchema } from "../storage/postgres/migrate.ts";
 import { claimForQueue, noteMasterKey, readIdentity } from "../storage/registry-identity.ts";
 import { masterKeyId } from "../storage/vault.ts";
 import { requireShards } from "./open-registry.ts";

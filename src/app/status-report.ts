@@ -1,5 +1,5 @@
 import type { Clock } from "../domain/clock.ts";
-import type { ChannelName } from "../domain/job.ts";
+import type { ChannelName } from "../domain/jobs/job.ts";
 import type { AcceptedCount, ProcessStatus, ProcessStatuses } from "../domain/process-status.ts";
 import { Repeated } from "../domain/repeated.ts";
 import type { Telemetry } from "../domain/telemetry.ts";

@@ -4,7 +4,7 @@ import { isOutage } from "../domain/errors.ts";
 import { Repeated } from "../domain/repeated.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { RedisQueue } from "../engine/queue/redis-queue.ts";
-import type { Database } from "../storage/database.ts";
+import type { Database } from "../storage/postgres/database.ts";
 import { noteMark, putOnDisk, type QueuedThen } from "../storage/registry-identity.ts";
 import type { Checked } from "./start-checks.ts";
 import { MARK_OF } from "./store-belongings.ts";

@@ -1,13 +1,13 @@
 import { join } from "node:path";
 import type { Config } from "../config/config.ts";
-import type { Channel } from "../domain/channel.ts";
+import type { Channel } from "../domain/channels/channel.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { ContentStore } from "../domain/content-store.ts";
 import { isOutage } from "../domain/errors.ts";
-import type { QueuedJob, StoredPayload } from "../domain/job.ts";
-import type { Outcome } from "../domain/outcome.ts";
-import type { PayloadRef, PayloadStore } from "../domain/payload-store.ts";
-import type { FailedJobs } from "../domain/retry.ts";
+import type { QueuedJob, StoredPayload } from "../domain/jobs/job.ts";
+import type { Outcome } from "../domain/jobs/outcome.ts";
+import type { PayloadRef, PayloadStore } from "../domain/jobs/payload-store.ts";
+import type { FailedJobs } from "../domain/jobs/retry.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { PayloadSweep, type PayloadSweepPorts } from "../engine/dispatch/payload-sweep.ts";
 import { nameOfPayload } from "../http/sending/accept-job.ts";

@@ -1,9 +1,9 @@
 import type { Config } from "../config/config.ts";
-import type { EventFeed } from "../domain/event-store.ts";
-import type { Operator } from "../domain/operator.ts";
+import type { EventFeed } from "../domain/jobs/event-store.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
-import type { ChangeFeed } from "../domain/tenant.ts";
-import type { TenantNewsDesk } from "../domain/tenant-news.ts";
+import type { Operator } from "../domain/tenants/operator.ts";
+import type { ChangeFeed } from "../domain/tenants/tenant.ts";
+import type { TenantNewsDesk } from "../domain/tenants/tenant-news.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import { WebhookClient } from "../runtime/webhook-client.ts";

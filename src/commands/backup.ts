@@ -9,7 +9,7 @@ import { type BackupFacts, type Manifest, type PartSums, writeBackup } from "../
 import { type Entry, entriesOf, type Part } from "../storage/backup/parts.ts";
 import { removeStaging } from "../storage/backup/running-cut.ts";
 import { FolderLock } from "../storage/folder-lock.ts";
-import { endOrphans } from "../storage/redis-recovery.ts";
+import { endOrphans } from "../storage/redis/redis-recovery.ts";
 import { UsageError } from "./command-line.ts";
 
 export interface BackupOptions {

@@ -12,17 +12,17 @@ import { hasEmbeddedStore, openDatabase, openEventStore } from "../app/stores.ts
 import { realWhatsappUrl } from "../app/whatsapp.ts";
 import { permitsNfc } from "../channels/wallet/apple/check-apple-signer.ts";
 import type { Config } from "../config/config.ts";
+import { parseSmtpUrl } from "../domain/channels/smtp-url.ts";
 import { ConfigurationError } from "../domain/errors.ts";
-import { socketAddressOf } from "../domain/host.ts";
-import { parseSmtpUrl } from "../domain/smtp-url.ts";
+import { socketAddressOf } from "../domain/texts/host.ts";
 import { foreignFormat, QUEUE_FORMAT } from "../engine/queue/format.ts";
 import { RedisInspection } from "../engine/queue/redis-inspection.ts";
 import { answeredWithin } from "../runtime/answered-within.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
-import { chdbLibrary } from "../storage/chdb-library.ts";
+import { chdbLibrary } from "../storage/clickhouse/chdb-library.ts";
 import { FolderInUseError, FolderLock } from "../storage/folder-lock.ts";
-import { requireSchema } from "../storage/migrate.ts";
+import { requireSchema } from "../storage/postgres/migrate.ts";
 import { readIdentity } from "../storage/registry-identity.ts";
 
 const TRY_MS = 5_000;

@@ -3,7 +3,7 @@ import { runningStart } from "../app/control-socket.ts";
 import { type DemoRequest, writeDemoData } from "../app/demo-data.ts";
 import { hasEmbeddedStore, openEventStore } from "../app/stores.ts";
 import type { Config } from "../config/config.ts";
-import { eventsKeptUntilMs } from "../events/retention.ts";
+import { eventsKeptUntilMs } from "../events/schema/retention.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { FolderLock } from "../storage/folder-lock.ts";
 import { processTelemetry, UsageError } from "./command-line.ts";

@@ -3,7 +3,7 @@ import { runningStart } from "../app/control-socket.ts";
 import { type EraseRequest, eraseForCommand } from "../app/erase.ts";
 import { hasEmbeddedStore, openEventStore } from "../app/stores.ts";
 import type { Config } from "../config/config.ts";
-import type { Json } from "../domain/json.ts";
+import type { Json } from "../domain/texts/json.ts";
 import { RedisQueue } from "../engine/queue/redis-queue.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";

@@ -1,8 +1,8 @@
 import type { Creation } from "../app/command-line-operator.ts";
 import { runningStart } from "../app/control-socket.ts";
 import type { Config } from "../config/config.ts";
-import type { Json } from "../domain/json.ts";
-import { PERMISSIONS, type Permission, TENANT_ID } from "../domain/tenant.ts";
+import { PERMISSIONS, type Permission, TENANT_ID } from "../domain/tenants/tenant.ts";
+import type { Json } from "../domain/texts/json.ts";
 import { FolderLock } from "../storage/folder-lock.ts";
 import type { NewTenant } from "../tenants/registry.ts";
 import { UsageError } from "./command-line.ts";

@@ -4,7 +4,7 @@ import { masterKeyIds } from "../app/start-checks.ts";
 import { openDatabase } from "../app/stores.ts";
 import type { Config } from "../config/config.ts";
 import { FolderLock } from "../storage/folder-lock.ts";
-import { requireSchema } from "../storage/migrate.ts";
+import { requireSchema } from "../storage/postgres/migrate.ts";
 
 const EXIT_FAILURE = 1;
 

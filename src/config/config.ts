@@ -1,7 +1,7 @@
 import { existsSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { ConfigurationError } from "../domain/errors.ts";
-import { hostOf, isLoopback } from "../domain/host.ts";
+import { hostOf, isLoopback } from "../domain/texts/host.ts";
 import { generatedSecret } from "./generated-secret.ts";
 import type { Setting } from "./setting.ts";
 import { SETTINGS } from "./settings.ts";

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
-import { parseSmtpUrl } from "../domain/smtp-url.ts";
+import { parseSmtpUrl } from "../domain/channels/smtp-url.ts";
 import { EVENT_STORE_SETTINGS } from "./event-store-settings.ts";
 import { PROVIDER_SETTINGS } from "./provider-settings.ts";
 import type { Setting } from "./setting.ts";

@@ -1,8 +1,8 @@
 import { createPrivateKey } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
-import { isJsonObject } from "../domain/json.ts";
-import type { GoogleIssuer } from "../domain/wallet.ts";
+import type { GoogleIssuer } from "../domain/channels/wallet.ts";
+import { isJsonObject } from "../domain/texts/json.ts";
 
 /*
  * Parses environment text into typed values. Each parser returns undefined for invalid text; the table of settings says what is

@@ -1,4 +1,4 @@
-import type { PayloadRef, StoredRef } from "./payload-store.ts";
+import type { PayloadRef, StoredRef } from "./jobs/payload-store.ts";
 
 /** A file that jobs send, named by its content. */
 export interface StoredContent {

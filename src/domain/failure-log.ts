@@ -1,6 +1,6 @@
 import type { Clock, Timer } from "./clock.ts";
-import type { Json } from "./json.ts";
 import type { Telemetry } from "./telemetry.ts";
+import type { Json } from "./texts/json.ts";
 
 const WINDOW_MS = 60_000;
 /** Lines per window of one tenant, and of all. */

@@ -1,5 +1,5 @@
-import type { ChannelName } from "./job.ts";
-import type { LeaseRole } from "./queue.ts";
+import type { ChannelName } from "./jobs/job.ts";
+import type { LeaseRole } from "./jobs/queue.ts";
 
 /** A relay or provider that a process finds away. */
 export interface AwayRelay {

@@ -1,4 +1,4 @@
-import type { Json } from "./json.ts";
+import type { Json } from "./texts/json.ts";
 
 export type Labels = Readonly<Record<string, string>>;
 

@@ -1,11 +1,11 @@
 import { assert, UnavailableError } from "../domain/errors.ts";
 import { limits } from "../domain/limits.ts";
-import { TENANT_ID } from "../domain/tenant.ts";
+import { TENANT_ID } from "../domain/tenants/tenant.ts";
 import type { ClickHouse } from "./clickhouse.ts";
-import type { EventExport, ExportFormat, ExportQuery } from "./export-endpoint.ts";
+import type { EventExport, ExportFormat, ExportQuery } from "./endpoints/export-endpoint.ts";
 import { eventLimits } from "./limits.ts";
+import type { EventStoreTarget } from "./schema/table.ts";
 import { selectSettings } from "./statement-settings.ts";
-import type { EventStoreTarget } from "./table.ts";
 
 /**
  * Writes events to files.

@@ -1,11 +1,11 @@
 import { assert } from "../domain/errors.ts";
-import type { EventFeed, EventPosition, EventsAfter, TenantEvent } from "../domain/event-store.ts";
-import { TENANT_ID } from "../domain/tenant.ts";
+import type { EventFeed, EventPosition, EventsAfter, TenantEvent } from "../domain/jobs/event-store.ts";
+import { TENANT_ID } from "../domain/tenants/tenant.ts";
 import type { ClickHouse } from "./clickhouse.ts";
 import { distinct, readInteger, readTenantEvent } from "./clickhouse-event-reader.ts";
 import { eventLimits } from "./limits.ts";
+import type { EventStoreTarget } from "./schema/table.ts";
 import { selectSettings } from "./statement-settings.ts";
-import type { EventStoreTarget } from "./table.ts";
 
 /** A replica that lags by two seconds is not asked (`statement-settings.ts`); measured in whole seconds. */
 const CLUSTER_SETTLE_MS = 3_500;

@@ -7,13 +7,13 @@ import {
   type MetricInterval,
   type MetricRow,
   type MetricsQuery,
-} from "../domain/event-metrics.ts";
-import { TENANT_ID } from "../domain/tenant.ts";
+} from "../domain/jobs/event-metrics.ts";
+import { TENANT_ID } from "../domain/tenants/tenant.ts";
 import type { ClickHouse } from "./clickhouse.ts";
 import { eventLimits } from "./limits.ts";
-import { isCounted } from "./rollups.ts";
+import { isCounted } from "./schema/rollups.ts";
+import type { EventStoreTarget } from "./schema/table.ts";
 import { selectSettings } from "./statement-settings.ts";
-import type { EventStoreTarget } from "./table.ts";
 
 const EVENT_SECOND = "toDateTime(intDiv(event_id, 4096000) + 1735689600, 'UTC')";
 

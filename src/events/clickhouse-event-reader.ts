@@ -1,5 +1,6 @@
 import type { Clock } from "../domain/clock.ts";
 import { assert } from "../domain/errors.ts";
+import { isJobId } from "../domain/ids.ts";
 import {
   type DeliveryEvent,
   EVENT_IDS_PER_MS,
@@ -7,7 +8,7 @@ import {
   type EventType,
   firstEventIdAt,
   withoutTime,
-} from "../domain/event.ts";
+} from "../domain/jobs/event.ts";
 import type {
   EventPage,
   EventQuery,
@@ -18,8 +19,7 @@ import type {
   MonthlyEvents,
   MonthsQuery,
   TenantEvent,
-} from "../domain/event-store.ts";
-import { isJobId } from "../domain/ids.ts";
+} from "../domain/jobs/event-store.ts";
 import {
   type Attempt,
   type ChannelName,
@@ -27,15 +27,15 @@ import {
   isFinal,
   JOB_STATUSES,
   type JobRecord,
-} from "../domain/job.ts";
-import { isJsonObject, type JsonObject } from "../domain/json.ts";
+} from "../domain/jobs/job.ts";
 import { remember } from "../domain/remember.ts";
-import { TENANT_ID } from "../domain/tenant.ts";
+import { TENANT_ID } from "../domain/tenants/tenant.ts";
+import { isJsonObject, type JsonObject } from "../domain/texts/json.ts";
 import type { ClickHouse } from "./clickhouse.ts";
 import { eventLimits } from "./limits.ts";
-import { SPARSE_TYPES } from "./rollups.ts";
+import { SPARSE_TYPES } from "./schema/rollups.ts";
+import type { EventStoreTarget } from "./schema/table.ts";
 import { selectSettings } from "./statement-settings.ts";
-import type { EventStoreTarget } from "./table.ts";
 
 /** How far this process's clock may lag behind the clock that makes event ids. */
 const CLOCK_SKEW_MS = 600_000;

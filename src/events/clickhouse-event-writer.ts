@@ -1,16 +1,16 @@
 import type { Clock } from "../domain/clock.ts";
 import { TransportError } from "../domain/errors.ts";
-import { eventTimeMs } from "../domain/event.ts";
+import { isJobId } from "../domain/ids.ts";
+import { eventTimeMs } from "../domain/jobs/event.ts";
 import {
   type EventWriter,
   RowsRefusedError,
   type StoredEventRow,
   type WriteAttempt,
   type WriteOutcome,
-} from "../domain/event-store.ts";
-import { isJobId } from "../domain/ids.ts";
+} from "../domain/jobs/event-store.ts";
 import { remember } from "../domain/remember.ts";
-import { TENANT_ID } from "../domain/tenant.ts";
+import { TENANT_ID } from "../domain/tenants/tenant.ts";
 import type { ClickHouse } from "./clickhouse.ts";
 import { derivedGaps, insertGaps } from "./derived-gaps.ts";
 import { EVENT_COLUMNS, eventValues, JOB_COLUMNS, jobValues } from "./event-rows.ts";
@@ -21,9 +21,9 @@ import {
   sealedTarget,
 } from "./failed-payloads.ts";
 import { eventLimits } from "./limits.ts";
+import type { EventStoreTarget } from "./schema/table.ts";
 import { insertSettings } from "./statement-settings.ts";
 import { type StoredRows, storedRows } from "./stored-rows.ts";
-import type { EventStoreTarget } from "./table.ts";
 
 /**
  * Counted from a batch's newest event. The batch's first insert is younger than that event, and tables remember their last

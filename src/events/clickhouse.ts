@@ -4,7 +4,7 @@ import { finished } from "node:stream/promises";
 import { type ClickHouseClient, ClickHouseLogLevel, createClient } from "@clickhouse/client";
 import type { Clock } from "../domain/clock.ts";
 import { TransportError, UnavailableError } from "../domain/errors.ts";
-import { type ClickHouseAddress, RowsRefusedError } from "../domain/event-store.ts";
+import { type ClickHouseAddress, RowsRefusedError } from "../domain/jobs/event-store.ts";
 import { limits } from "../domain/limits.ts";
 import { eventLimits } from "./limits.ts";
 import type { WriteGate } from "./write-gate.ts";

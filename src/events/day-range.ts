@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { firstEventIdAt } from "../domain/event.ts";
+import { firstEventIdAt } from "../domain/jobs/event.ts";
 import { ApiError } from "../http/api-error.ts";
 import type { QueryParameter } from "../http/parameters.ts";
 

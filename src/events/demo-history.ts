@@ -1,9 +1,9 @@
-import { type EventType, nextEventId } from "../domain/event.ts";
-import type { FinishedJob, StoredEventRow } from "../domain/event-store.ts";
 import { JobIds } from "../domain/ids.ts";
-import type { Attempt, ChannelName } from "../domain/job.ts";
-import type { JsonObject } from "../domain/json.ts";
+import { type EventType, nextEventId } from "../domain/jobs/event.ts";
+import type { FinishedJob, StoredEventRow } from "../domain/jobs/event-store.ts";
+import type { Attempt, ChannelName } from "../domain/jobs/job.ts";
 import { SeededRandom } from "../domain/seeded-random.ts";
+import type { JsonObject } from "../domain/texts/json.ts";
 
 /** Every tenant of a demonstration has a name that begins so. */
 export const DEMO_PREFIX = "demo-";

@@ -1,12 +1,12 @@
-import { eventTimeMs, firstEventIdAt, isByMachine } from "../domain/event.ts";
-import type { StoredEventRow } from "../domain/event-store.ts";
+import { eventTimeMs, firstEventIdAt, isByMachine } from "../domain/jobs/event.ts";
+import type { StoredEventRow } from "../domain/jobs/event-store.ts";
 import type { ClickHouse } from "./clickhouse.ts";
 import { EVENT_COLUMNS, eventValues } from "./event-rows.ts";
 import { eventLimits } from "./limits.ts";
-import { SPARSE_TYPES } from "./rollups.ts";
+import { SPARSE_TYPES } from "./schema/rollups.ts";
+import type { EventStoreTarget } from "./schema/table.ts";
 import { insertSettings, selectSettings } from "./statement-settings.ts";
 import { eventKey, storedEvents, tenantPieces } from "./stored-rows.ts";
-import type { EventStoreTarget } from "./table.ts";
 
 /** A row that is missing from a table derived from `events`, in the order of its columns. */
 export interface Gap {

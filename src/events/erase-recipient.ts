@@ -1,15 +1,15 @@
 import { type Clock, sleep } from "../domain/clock.ts";
-import { ERASED_TEXT, type ErasedHistory, HARMLESS_MEMBERS, type HistoryErasure } from "../domain/erasure.ts";
 import { assert } from "../domain/errors.ts";
 import { isJobId } from "../domain/ids.ts";
-import { NO_RECIPIENT, type RecipientIndex } from "../domain/recipient-index.ts";
-import { TENANT_ID } from "../domain/tenant.ts";
+import { ERASED_TEXT, type ErasedHistory, HARMLESS_MEMBERS, type HistoryErasure } from "../domain/tenants/erasure.ts";
+import { NO_RECIPIENT, type RecipientIndex } from "../domain/tenants/recipient-index.ts";
+import { TENANT_ID } from "../domain/tenants/tenant.ts";
 import type { ClickHouse } from "./clickhouse.ts";
 import { sealedTarget } from "./failed-payloads.ts";
 import { eventLimits } from "./limits.ts";
 import { quotesOf } from "./recipient-quotes.ts";
+import { type EventStoreTarget, localName, onCluster } from "./schema/table.ts";
 import { selectSettings } from "./statement-settings.ts";
-import { type EventStoreTarget, localName, onCluster } from "./table.ts";
 
 export interface EraseRecipientOptions {
   readonly reading: ClickHouse;

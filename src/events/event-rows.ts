@@ -1,8 +1,8 @@
-import type { StoredEventRow } from "../domain/event-store.ts";
-import { failureClassOfEvent, failureClassOfTry } from "../domain/failure-class.ts";
-import type { Attempt, ChannelName } from "../domain/job.ts";
-import { NO_RECIPIENT, type RecipientIndex, recipientDomain } from "../domain/recipient-index.ts";
-import { tagText } from "../domain/tags.ts";
+import type { StoredEventRow } from "../domain/jobs/event-store.ts";
+import { failureClassOfEvent, failureClassOfTry } from "../domain/jobs/failure-class.ts";
+import type { Attempt, ChannelName } from "../domain/jobs/job.ts";
+import { tagText } from "../domain/jobs/tags.ts";
+import { NO_RECIPIENT, type RecipientIndex, recipientDomain } from "../domain/tenants/recipient-index.ts";
 
 /** What is inserted into `events`, in the order of `eventValues`. */
 export const EVENT_COLUMNS = [

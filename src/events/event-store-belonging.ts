@@ -1,9 +1,9 @@
 import type { ClickHouse } from "./clickhouse.ts";
 import { DEMO_PREFIX } from "./demo-history.ts";
 import { sealedTarget } from "./failed-payloads.ts";
-import { SYNCED_MERGES } from "./power-cuts.ts";
+import { SYNCED_MERGES } from "./schema/power-cuts.ts";
+import { type EventStoreTarget, ON_DISK, onCluster, replicated, window } from "./schema/table.ts";
 import { insertSettings, selectSettings } from "./statement-settings.ts";
-import { type EventStoreTarget, ON_DISK, onCluster, replicated, window } from "./table.ts";
 
 const LOOK_TIMEOUT_MS = 60_000;
 

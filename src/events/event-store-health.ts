@@ -1,6 +1,6 @@
 import type { ClickHouse } from "./clickhouse.ts";
+import type { EventStoreTarget } from "./schema/table.ts";
 import { selectSettings } from "./statement-settings.ts";
-import type { EventStoreTarget } from "./table.ts";
 
 export interface EventStoreHealth {
   readonly version: string;

@@ -1,8 +1,8 @@
-import type { ReadinessProbe } from "../domain/report.ts";
+import type { ReadinessProbe } from "../domain/jobs/report.ts";
 import type { ClickHouse } from "./clickhouse.ts";
 import { eventLimits } from "./limits.ts";
+import type { EventStoreTarget } from "./schema/table.ts";
 import { selectSettings } from "./statement-settings.ts";
-import type { EventStoreTarget } from "./table.ts";
 
 /** Tells whether the event store can be read, over a connection of its own: that others ask much is no outage. */
 export class EventStoreProbe implements ReadinessProbe {

@@ -1,18 +1,18 @@
 import type { Clock } from "../domain/clock.ts";
 import type { ContentSeal } from "../domain/content-seal.ts";
 import { assert } from "../domain/errors.ts";
-import { type DeliveryEvent, firstEventIdAt } from "../domain/event.ts";
 import { isJobId } from "../domain/ids.ts";
-import type { JobRecord, KeptContent } from "../domain/job.ts";
+import { type DeliveryEvent, firstEventIdAt } from "../domain/jobs/event.ts";
+import type { JobRecord, KeptContent } from "../domain/jobs/job.ts";
+import type { FailedJob, FailedJobs } from "../domain/jobs/retry.ts";
 import { limits } from "../domain/limits.ts";
-import type { FailedJob, FailedJobs } from "../domain/retry.ts";
-import { TENANT_ID } from "../domain/tenant.ts";
+import { TENANT_ID } from "../domain/tenants/tenant.ts";
 import type { ClickHouse } from "./clickhouse.ts";
 import { readEvent, readJob } from "./clickhouse-event-reader.ts";
 import { readContent, sealedTarget } from "./failed-payloads.ts";
 import { eventLimits } from "./limits.ts";
+import type { EventStoreTarget } from "./schema/table.ts";
 import { selectSettings } from "./statement-settings.ts";
-import type { EventStoreTarget } from "./table.ts";
 
 /** Contents can be large: few are read at a time. */
 const CONTENTS_TOGETHER = 8;

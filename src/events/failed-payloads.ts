@@ -1,14 +1,14 @@
 import type { ContentSeal } from "../domain/content-seal.ts";
 import { isOutage } from "../domain/errors.ts";
-import type { StoredEventRow } from "../domain/event-store.ts";
-import { AWAITED, type Fallback } from "../domain/fallback.ts";
-import type { KeptContent } from "../domain/job.ts";
-import { isJsonObject, type JsonObject, parseJsonObject } from "../domain/json.ts";
+import type { StoredEventRow } from "../domain/jobs/event-store.ts";
+import { AWAITED, type Fallback } from "../domain/jobs/fallback.ts";
+import type { KeptContent } from "../domain/jobs/job.ts";
+import type { PayloadStore } from "../domain/jobs/payload-store.ts";
+import type { Tag } from "../domain/jobs/tags.ts";
 import { limits } from "../domain/limits.ts";
-import type { PayloadStore } from "../domain/payload-store.ts";
-import { NO_RECIPIENT, type RecipientIndex } from "../domain/recipient-index.ts";
-import type { Tag } from "../domain/tags.ts";
-import { type EventStoreTarget, eventTime, onCluster, type Table, table } from "./table.ts";
+import { NO_RECIPIENT, type RecipientIndex } from "../domain/tenants/recipient-index.ts";
+import { isJsonObject, type JsonObject, parseJsonObject } from "../domain/texts/json.ts";
+import { type EventStoreTarget, eventTime, onCluster, type Table, table } from "./schema/table.ts";
 
 /**
  * The database of what analysts must not read: they are granted the event store's own, as a whole. It is sealed besides.

@@ -1,7 +1,7 @@
-import type { EventType } from "../domain/event.ts";
-import { type FailureClass, failureClassOfJob } from "../domain/failure-class.ts";
 import { jobIdAt, jobTimeMs } from "../domain/ids.ts";
-import { type ChannelName, isFinal, type JobRecord, type JobStatus } from "../domain/job.ts";
+import type { EventType } from "../domain/jobs/event.ts";
+import { type FailureClass, failureClassOfJob } from "../domain/jobs/failure-class.ts";
+import { type ChannelName, isFinal, type JobRecord, type JobStatus } from "../domain/jobs/job.ts";
 import type {
   AllFinishedJobs,
   AllQueuedJobs,
@@ -12,10 +12,10 @@ import type {
   QueuedJobSummary,
   QueuedJobs,
   RecipientFilter,
-} from "../domain/job-search.ts";
-import { recipientDomain } from "../domain/recipient-index.ts";
-import type { Tag } from "../domain/tags.ts";
-import type { TenantRef } from "../domain/tenant.ts";
+} from "../domain/jobs/job-search.ts";
+import type { Tag } from "../domain/jobs/tags.ts";
+import { recipientDomain } from "../domain/tenants/recipient-index.ts";
+import type { TenantRef } from "../domain/tenants/tenant.ts";
 import { endTimeMs, typesAfterEnd } from "./job-outcome.ts";
 import { eventLimits } from "./limits.ts";
 

@@ -1,6 +1,6 @@
 import { assert } from "../domain/errors.ts";
-import { EVENT_IDS_PER_MS, type EventType } from "../domain/event.ts";
 import { isJobId } from "../domain/ids.ts";
+import { EVENT_IDS_PER_MS, type EventType } from "../domain/jobs/event.ts";
 import type {
   AllFinishedJobs,
   EndedJob,
@@ -10,17 +10,17 @@ import type {
   JobFilter,
   LaterEvents,
   RecipientFilter,
-} from "../domain/job-search.ts";
-import type { RecipientIndex } from "../domain/recipient-index.ts";
-import { tagOf } from "../domain/tags.ts";
-import { TENANT_ID } from "../domain/tenant.ts";
+} from "../domain/jobs/job-search.ts";
+import { tagOf } from "../domain/jobs/tags.ts";
+import type { RecipientIndex } from "../domain/tenants/recipient-index.ts";
+import { TENANT_ID } from "../domain/tenants/tenant.ts";
 import type { ClickHouse } from "./clickhouse.ts";
 import { readResult, readStatus, readType } from "./clickhouse-event-reader.ts";
 import { REPORTED_TYPES } from "./job-outcome.ts";
 import { eventLimits } from "./limits.ts";
-import { SPARSE_TYPES } from "./rollups.ts";
+import { SPARSE_TYPES } from "./schema/rollups.ts";
+import { type EventStoreTarget, eventTime } from "./schema/table.ts";
 import { selectSettings } from "./statement-settings.ts";
-import { type EventStoreTarget, eventTime } from "./table.ts";
 
 /** Mail servers give up after five days, chat providers after thirty. In event ids. */
 const DELIVERED_WITHIN = 35 * 24 * 60 * 60 * 1_000 * EVENT_IDS_PER_MS;

@@ -1,6 +1,6 @@
-import type { EventMetrics } from "../domain/event-metrics.ts";
-import type { EventReader } from "../domain/event-store.ts";
-import type { FinishedJobs } from "../domain/job-search.ts";
+import type { EventMetrics } from "../domain/jobs/event-metrics.ts";
+import type { EventReader } from "../domain/jobs/event-store.ts";
+import type { FinishedJobs } from "../domain/jobs/job-search.ts";
 import type { CallTurns } from "../http/call-turns.ts";
 
 /** What tenants read of the event store. */

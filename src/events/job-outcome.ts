@@ -1,6 +1,6 @@
-import { type DeliveryEvent, type EventType, eventTimeMs } from "../domain/event.ts";
-import type { JobStatus } from "../domain/job.ts";
-import type { LaterEvents } from "../domain/job-search.ts";
+import { type DeliveryEvent, type EventType, eventTimeMs } from "../domain/jobs/event.ts";
+import type { JobStatus } from "../domain/jobs/job.ts";
+import type { LaterEvents } from "../domain/jobs/job-search.ts";
 import { enumOf } from "../http/schemas.ts";
 
 /**

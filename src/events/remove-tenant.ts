@@ -1,11 +1,11 @@
-import type { TenantHistory } from "../domain/erasure.ts";
 import { assert } from "../domain/errors.ts";
-import { TENANT_ID } from "../domain/tenant.ts";
+import type { TenantHistory } from "../domain/tenants/erasure.ts";
+import { TENANT_ID } from "../domain/tenants/tenant.ts";
 import type { ClickHouse, QueryParams } from "./clickhouse.ts";
 import { sealedTarget } from "./failed-payloads.ts";
 import { eventLimits } from "./limits.ts";
+import { type EventStoreTarget, localName, onCluster } from "./schema/table.ts";
 import { selectSettings } from "./statement-settings.ts";
-import { type EventStoreTarget, localName, onCluster } from "./table.ts";
 
 /** Where a tenant's messages can be seen. The sums by hour and day stay: they are billed, and name nobody. */
 const TABLES = ["jobs", "events", "events_by_type", "refused_rows", "failed_payloads"] as const;

@@ -1,6 +1,6 @@
 import { assert } from "../domain/errors.ts";
 import { limits } from "../domain/limits.ts";
-import type { EventStoreTarget } from "./table.ts";
+import type { EventStoreTarget } from "./schema/table.ts";
 
 /** Reads and writes prefer the same replica, so a reader sees batches in the order in which they were written. */
 const CLUSTER_SETTINGS = ["load_balancing = 'in_order'"] as const;

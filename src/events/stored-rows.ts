@@ -1,8 +1,8 @@
-import type { StoredEventRow } from "../domain/event-store.ts";
+import type { StoredEventRow } from "../domain/jobs/event-store.ts";
 import type { ClickHouse } from "./clickhouse.ts";
 import { eventLimits } from "./limits.ts";
+import type { EventStoreTarget } from "./schema/table.ts";
 import { selectSettings } from "./statement-settings.ts";
-import type { EventStoreTarget } from "./table.ts";
 
 /** Which of the given rows are stored. */
 export class StoredRows {

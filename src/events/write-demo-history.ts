@@ -1,8 +1,8 @@
-import type { StoredEventRow } from "../domain/event-store.ts";
+import type { StoredEventRow } from "../domain/jobs/event-store.ts";
 import type { ClickHouse } from "./clickhouse.ts";
 import type { ClickHouseEventWriter } from "./clickhouse-event-writer.ts";
 import { DEMO_PREFIX } from "./demo-history.ts";
-import type { EventStoreTarget } from "./table.ts";
+import type { EventStoreTarget } from "./schema/table.ts";
 
 const BATCH_ROWS = 5_000;
 

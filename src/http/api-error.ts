@@ -1,4 +1,4 @@
-import type { Json } from "../domain/json.ts";
+import type { Json } from "../domain/texts/json.ts";
 import { ERROR_CODES, type ErrorCode, type RefusalStatus, type Refused } from "./error-codes.ts";
 
 /** A caller's mistake or a refusal, with the text for the caller. */

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../domain/json.ts";
+import { isJsonObject, type JsonObject } from "../domain/texts/json.ts";
 
 /** A call of an operator that is no read, or of a tenant that changes what is kept for it, as the audit log has it. */
 export interface AuditedCall {

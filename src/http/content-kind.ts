@@ -1,7 +1,7 @@
 import type { TObject } from "@sinclair/typebox";
-import type { ChannelName } from "../domain/job.ts";
-import type { Json } from "../domain/json.ts";
-import type { Tenant } from "../domain/tenant.ts";
+import type { ChannelName } from "../domain/jobs/job.ts";
+import type { Tenant } from "../domain/tenants/tenant.ts";
+import type { Json } from "../domain/texts/json.ts";
 
 /** How operators see what a channel's job is to send. */
 export interface ContentKind {

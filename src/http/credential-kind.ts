@@ -1,6 +1,6 @@
 import { type TObject, type TProperties, Type } from "@sinclair/typebox";
-import { type CredentialForm, type ShownCredentials, whyUnused } from "../domain/credentials.ts";
-import type { ChannelName } from "../domain/job.ts";
+import { type CredentialForm, type ShownCredentials, whyUnused } from "../domain/channels/credentials.ts";
+import type { ChannelName } from "../domain/jobs/job.ts";
 import { reply } from "./endpoint.ts";
 import { Timestamp } from "./schemas.ts";
 

@@ -1,7 +1,7 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import type { ChannelName } from "../domain/job.ts";
-import type { Json } from "../domain/json.ts";
-import type { ApiKey, Scope, Tenant } from "../domain/tenant.ts";
+import type { ChannelName } from "../domain/jobs/job.ts";
+import type { ApiKey, Scope, Tenant } from "../domain/tenants/tenant.ts";
+import type { Json } from "../domain/texts/json.ts";
 import { ApiError } from "./api-error.ts";
 import { type AuditedCall, type AuditShown, auditedDetail, auditedPath, newTenantOf } from "./audit.ts";
 import { auditedCall } from "./audited-call.ts";

@@ -1,8 +1,8 @@
 import type { JobIds } from "../domain/ids.ts";
-import type { JsonObject } from "../domain/json.ts";
-import type { Operator } from "../domain/operator.ts";
-import type { RateState } from "../domain/queue.ts";
-import type { ApiKey } from "../domain/tenant.ts";
+import type { RateState } from "../domain/jobs/queue.ts";
+import type { Operator } from "../domain/tenants/operator.ts";
+import type { ApiKey } from "../domain/tenants/tenant.ts";
+import type { JsonObject } from "../domain/texts/json.ts";
 import type { Span } from "../domain/tracing.ts";
 import { type ApiError, BodyGivenUp } from "./api-error.ts";
 import type { BodyHold, Caller } from "./body-room.ts";

@@ -1,5 +1,5 @@
 import type { TSchema } from "@sinclair/typebox";
-import type { Json } from "../domain/json.ts";
+import type { Json } from "../domain/texts/json.ts";
 
 /** An error answer as the document shows it. */
 export interface Failure {

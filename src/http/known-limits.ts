@@ -1,7 +1,7 @@
 import type { Clock } from "../domain/clock.ts";
-import type { QueueShare, RateState } from "../domain/queue.ts";
+import type { QueueShare, RateState } from "../domain/jobs/queue.ts";
 import { remember } from "../domain/remember.ts";
-import type { Tenant } from "../domain/tenant.ts";
+import type { Tenant } from "../domain/tenants/tenant.ts";
 
 /** Tenants that are remembered; of more, those that were refused longest ago are asked about again. */
 const TENANTS_MAX = 10_000;

@@ -1,5 +1,5 @@
 import type { TSchema } from "@sinclair/typebox";
-import type { ApiKey, Scope, Tenant } from "../domain/tenant.ts";
+import type { ApiKey, Scope, Tenant } from "../domain/tenants/tenant.ts";
 import type { AuditShown } from "./audit.ts";
 import {
   type Answers,

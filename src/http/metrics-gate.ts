@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import { isLoopback, isOfWebPage, readHostHeader } from "../domain/host.ts";
+import { isLoopback, isOfWebPage, readHostHeader } from "../domain/texts/host.ts";
 import { ApiError } from "./api-error.ts";
 import { BearerToken } from "./bearer-token.ts";
 import type { Exchange } from "./exchange.ts";

@@ -1,7 +1,7 @@
 import { toOpenAPISchema } from "@elysiajs/openapi/openapi";
 import { type TSchema, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../domain/json.ts";
+import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../domain/texts/json.ts";
 import {
   type Answer,
   type CallerKind,

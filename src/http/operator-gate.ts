@@ -1,7 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
 import type { Clock } from "../domain/clock.ts";
-import { type Operator, type OperatorAccount, type OperatorDirectory, ROOT } from "../domain/operator.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
+import { type Operator, type OperatorAccount, type OperatorDirectory, ROOT } from "../domain/tenants/operator.ts";
 import { ApiError } from "./api-error.ts";
 import { bearerTokenOf, secretDigest } from "./bearer-token.ts";
 import { type OperatorSessions, requireOwnPage } from "./operator-sessions.ts";

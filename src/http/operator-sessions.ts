@@ -1,5 +1,5 @@
 import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
-import type { OperatorAccount } from "../domain/operator.ts";
+import type { OperatorAccount } from "../domain/tenants/operator.ts";
 import { ApiError } from "./api-error.ts";
 
 const SESSION_COOKIE = "waybill_session";

@@ -1,6 +1,6 @@
 import type { Clock } from "../domain/clock.ts";
-import type { Json } from "../domain/json.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
+import type { Json } from "../domain/texts/json.ts";
 
 const WINDOW_MS = 1_000;
 const LINES_MAX = 5;

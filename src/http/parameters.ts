@@ -1,5 +1,5 @@
 import { type TSchema, Type } from "@sinclair/typebox";
-import { TENANT_ID } from "../domain/tenant.ts";
+import { TENANT_ID } from "../domain/tenants/tenant.ts";
 import { ApiError, about } from "./api-error.ts";
 import { enumOf } from "./schemas.ts";
 import { noSuch } from "./store-results.ts";

@@ -1,4 +1,4 @@
-import { isExactNumber, isJsonArray, isJsonObject, type Json, parseExactly } from "../domain/json.ts";
+import { isExactNumber, isJsonArray, isJsonObject, type Json, parseExactly } from "../domain/texts/json.ts";
 import { ApiError } from "./api-error.ts";
 
 /** Per body: members, elements and containers together. */

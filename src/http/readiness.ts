@@ -1,7 +1,7 @@
 import { type Clock, sleep } from "../domain/clock.ts";
+import { PartsAwayError, type ReadinessProbe } from "../domain/jobs/report.ts";
 import { oneAtATime } from "../domain/one-at-a-time.ts";
 import { Repeated } from "../domain/repeated.ts";
-import { PartsAwayError, type ReadinessProbe } from "../domain/report.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 
 /** An unavailable part of the service, and when it became so (unix ms). */

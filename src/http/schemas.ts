@@ -1,6 +1,6 @@
 import { type TSchema, Type, TypeGuard } from "@sinclair/typebox";
-import { NO_CONTROL_PATTERN } from "../domain/control-characters.ts";
-import { isJsonObject } from "../domain/json.ts";
+import { NO_CONTROL_PATTERN } from "../domain/texts/control-characters.ts";
+import { isJsonObject } from "../domain/texts/json.ts";
 
 /** Schemas that several rooms build bodies and answers from. A schema's `$id` is its name in the document. */
 

@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
 import { sleep } from "../domain/clock.ts";
-import { httpOrigin } from "../domain/host.ts";
 import { limits } from "../domain/limits.ts";
+import { httpOrigin } from "../domain/texts/host.ts";
 import { ApiError } from "./api-error.ts";
 import type { CallerAddresses } from "./caller-addresses.ts";
 import { docsEndpoints } from "./docs.ts";

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
-import { httpOrigin } from "../domain/host.ts";
 import type { JobIds } from "../domain/ids.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
+import { httpOrigin } from "../domain/texts/host.ts";
 import { ApiError } from "./api-error.ts";
 import { CallerAddresses } from "./caller-addresses.ts";
 import { type Answers, type AnyReply, type Endpoint, endpoint, type Reply, reply, toResponse } from "./endpoint.ts";

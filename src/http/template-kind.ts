@@ -1,7 +1,7 @@
 import type { SchemaOptions, Static, TObject, TProperties, TSchema } from "@sinclair/typebox";
-import type { JsonObject } from "../domain/json.ts";
-import type { TemplateForm, TemplateRecord } from "../domain/template-record.ts";
-import type { Tenant } from "../domain/tenant.ts";
+import type { TemplateForm, TemplateRecord } from "../domain/tenants/template-record.ts";
+import type { Tenant } from "../domain/tenants/tenant.ts";
+import type { JsonObject } from "../domain/texts/json.ts";
 import type { Acceptance } from "./sending/acceptance.ts";
 
 /** The templates of one channel: what an operator writes, what is stored, and what is shown. */

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
-import { CONTROL } from "../domain/control-characters.ts";
-import type { JsonObject } from "../domain/json.ts";
+import { CONTROL } from "../domain/texts/control-characters.ts";
+import type { JsonObject } from "../domain/texts/json.ts";
 import { ApiError } from "../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
 import { paging, type QueryParameter } from "../http/parameters.ts";

@@ -1,13 +1,13 @@
 import { and, desc, eq, gte, inArray, lt, type SQL, sql } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
-import type { JsonObject } from "../domain/json.ts";
 import type { Page } from "../domain/page.ts";
 import { type Done, done, type InvalidCursor } from "../domain/store-result.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
+import type { JsonObject } from "../domain/texts/json.ts";
 import type { AuditedCall, AuditedEnd, AuditLog } from "../http/audit.ts";
-import type { Database } from "../storage/database.ts";
 import { OldRows } from "../storage/old-rows.ts";
-import { pageOf, rowsToRead } from "../storage/page-of.ts";
+import type { Database } from "../storage/postgres/database.ts";
+import { pageOf, rowsToRead } from "../storage/postgres/page-of.ts";
 import { AuditShares } from "./audit-shares.ts";
 import { audit } from "./tables.ts";
 

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { OPERATOR_ROLES } from "../domain/operator.ts";
+import { OPERATOR_ROLES } from "../domain/tenants/operator.ts";
 import { ApiError } from "../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
 import { failure, OPERATOR_NOT_FOUND } from "../http/failures.ts";

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import { asc, eq, sql } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
-import { type Operator, type OperatorRole, ROOT } from "../domain/operator.ts";
 import type { Random } from "../domain/random.ts";
 import { type Done, done, type Missing, missing } from "../domain/store-result.ts";
-import type { Database } from "../storage/database.ts";
-import { isoTime } from "../storage/iso-time.ts";
+import { type Operator, type OperatorRole, ROOT } from "../domain/tenants/operator.ts";
 import { newUses, type Use } from "../storage/last-uses.ts";
+import type { Database } from "../storage/postgres/database.ts";
+import { isoTime } from "../storage/postgres/iso-time.ts";
 import { type RegistryChanges, Undone } from "../storage/registry-changes.ts";
 import { operators } from "./tables.ts";
 

@@ -1,5 +1,5 @@
 import { UnavailableError } from "../domain/errors.ts";
-import type { OperatorAccount, OperatorDirectory } from "../domain/operator.ts";
+import type { OperatorAccount, OperatorDirectory } from "../domain/tenants/operator.ts";
 import { isOperatorToken, operatorTokenHash, type StoredOperator } from "./operator-repository.ts";
 
 export interface OperatorTokensOptions {

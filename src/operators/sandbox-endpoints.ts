@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import type { ChannelName } from "../domain/job.ts";
-import type { SandboxView } from "../domain/report.ts";
+import type { ChannelName } from "../domain/jobs/job.ts";
+import type { SandboxView } from "../domain/jobs/report.ts";
 import { ApiError } from "../http/api-error.ts";
 import { type Endpoint, endpoint, reply } from "../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../http/failures.ts";

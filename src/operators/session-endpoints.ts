@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { OPERATOR_ROLES } from "../domain/operator.ts";
+import { OPERATOR_ROLES } from "../domain/tenants/operator.ts";
 import { type Endpoint, endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
 import type { Exchange } from "../http/exchange.ts";
 import {

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { bigserial, check, index, integer, pgTable, text, timestamp } from "drizzle-orm/pg-core";
-import type { JsonObject } from "../domain/json.ts";
-import type { OperatorRole } from "../domain/operator.ts";
+import type { OperatorRole } from "../domain/tenants/operator.ts";
+import type { JsonObject } from "../domain/texts/json.ts";
 import { createdAt, json, slug } from "../storage/tables.ts";
 
 /** Operators with a token of their own. The token itself is not stored: `hash` is its SHA-256 in hex. */

@@ -1,6 +1,6 @@
 import { BlockList, isIP } from "node:net";
 import { dns } from "bun";
-import type { OutboundGuard, OutboundRoute } from "../domain/outbound.ts";
+import type { OutboundGuard, OutboundRoute } from "../domain/texts/outbound.ts";
 
 export interface NetworkGuardOptions {
   /** CIDRs that are allowed although they are not public. */

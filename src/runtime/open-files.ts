@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { ConfigurationError } from "../domain/errors.ts";
-import type { ReadinessProbe } from "../domain/report.ts";
+import type { ReadinessProbe } from "../domain/jobs/report.ts";
 
 /** The stores in the data folder: 150 at rest, most of them the registry's tables; as many again while ClickHouse merges. */
 const STORES = { least: 200, most: 350 };

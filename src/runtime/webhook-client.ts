@@ -1,8 +1,14 @@
 import { type IncomingMessage, request as requestHttp } from "node:http";
 import { type RequestOptions, request as requestHttps } from "node:https";
 import { isIP } from "node:net";
-import type { OutboundGuard, WebhookAnswer, WebhookCall, WebhookCaller, WebhookCalls } from "../domain/outbound.ts";
-import { parseWebhookUrl, type WebhookUrl, webhookRefusal } from "../domain/webhook-url.ts";
+import type {
+  OutboundGuard,
+  WebhookAnswer,
+  WebhookCall,
+  WebhookCaller,
+  WebhookCalls,
+} from "../domain/texts/outbound.ts";
+import { parseWebhookUrl, type WebhookUrl, webhookRefusal } from "../domain/texts/webhook-url.ts";
 
 export interface WebhookClientOptions {
   readonly guard: OutboundGuard;

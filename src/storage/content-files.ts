@@ -4,7 +4,7 @@ import type { Content, ContentStore } from "../domain/content-store.ts";
 import { UnavailableError } from "../domain/errors.ts";
 import { hasCode } from "../domain/has-code.ts";
 import { isJobId, jobTimeMs } from "../domain/ids.ts";
-import type { PayloadRef, StoredRef } from "../domain/payload-store.ts";
+import type { PayloadRef, StoredRef } from "../domain/jobs/payload-store.ts";
 import { noteStored } from "./backup/payload-links.ts";
 import { readStored, removeUnlessNewer, writtenMs } from "./set-aside.ts";
 import { UNFINISHED, writeWholeFile } from "./whole-file.ts";

@@ -1,10 +1,10 @@
 import { and, asc, eq, gt, lte, max, notExists, type SQL, sql } from "drizzle-orm";
 import type { Content, ContentStore } from "../domain/content-store.ts";
-import type { PayloadRef, StoredRef } from "../domain/payload-store.ts";
-import type { Database } from "./database.ts";
+import type { PayloadRef, StoredRef } from "../domain/jobs/payload-store.ts";
+import { among } from "./analysts/statement-texts.ts";
 import { jobsInPieces, PIECE, storedTimes } from "./jobs-in-pieces.ts";
-import { sqlState } from "./sql-state.ts";
-import { among } from "./statement-texts.ts";
+import type { Database } from "./postgres/database.ts";
+import { sqlState } from "./postgres/sql-state.ts";
 import { contents, contentUses } from "./tables.ts";
 
 const FOREIGN_KEY_VIOLATION = "23503";

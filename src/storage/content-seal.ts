@@ -1,7 +1,7 @@
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import type { ContentSeal } from "../domain/content-seal.ts";
 import type { Random } from "../domain/random.ts";
-import type { Database } from "./database.ts";
+import type { Database } from "./postgres/database.ts";
 import { openRegistryKey } from "./registry-key.ts";
 import { Vault, VaultError } from "./vault.ts";
 

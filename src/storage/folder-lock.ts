@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ConfigurationError } from "../domain/errors.ts";
 import { hasCode } from "../domain/has-code.ts";
-import { saidBy } from "../domain/said-by.ts";
+import { saidBy } from "../domain/tenants/said-by.ts";
 
 /** Another process holds the folder. The message names it and says what to do. */
 export class FolderInUseError extends Error {

@@ -1,5 +1,5 @@
 import { type SQLWrapper, sql } from "drizzle-orm";
-import type { StoredRef } from "../domain/payload-store.ts";
+import type { StoredRef } from "../domain/jobs/payload-store.ts";
 
 /** How many jobs are read at a time. */
 export const PIECE = 500;

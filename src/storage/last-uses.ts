@@ -4,7 +4,7 @@ import type { Clock } from "../domain/clock.ts";
 import { isOutage } from "../domain/errors.ts";
 import { Repeated } from "../domain/repeated.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
-import { among } from "./statement-texts.ts";
+import { among } from "./analysts/statement-texts.ts";
 
 /** How often uses are written, all in one statement. */
 const WRITE_MS = 5_000;

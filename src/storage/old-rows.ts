@@ -2,7 +2,7 @@ import type { Clock } from "../domain/clock.ts";
 import { isOutage } from "../domain/errors.ts";
 import { Repeated } from "../domain/repeated.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
-import type { AnyDb, Database } from "./database.ts";
+import type { AnyDb, Database } from "./postgres/database.ts";
 
 export interface OldRowsOptions {
   readonly database: Database;

@@ -1,5 +1,5 @@
 import { ConfigurationError, TransportError, UnavailableError } from "../domain/errors.ts";
-import { saidByCause } from "../domain/said-by.ts";
+import { saidByCause } from "../domain/tenants/said-by.ts";
 import { FolderInUseError } from "./folder-lock.ts";
 
 /** A store in the data folder does not open. The message is all that a person needs: which folder, why, and what to do. */

@@ -1,7 +1,7 @@
 import { type FileHandle, mkdir, open, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { UnavailableError } from "../domain/errors.ts";
-import type { PayloadRef, PayloadStore, StoredRef } from "../domain/payload-store.ts";
+import type { PayloadRef, PayloadStore, StoredRef } from "../domain/jobs/payload-store.ts";
 import { noteStored } from "./backup/payload-links.ts";
 import { ASIDE, putBack, readStored, removeUnlessNewer, writtenMs } from "./set-aside.ts";
 import { UNFINISHED, writeWholeFile } from "./whole-file.ts";

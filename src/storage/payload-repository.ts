@@ -1,7 +1,7 @@
 import { and, asc, eq, gt, lte, sql } from "drizzle-orm";
-import type { PayloadRef, PayloadStore, StoredRef } from "../domain/payload-store.ts";
-import type { Database } from "./database.ts";
+import type { PayloadRef, PayloadStore, StoredRef } from "../domain/jobs/payload-store.ts";
 import { jobsInPieces, PIECE, storedTimes } from "./jobs-in-pieces.ts";
+import type { Database } from "./postgres/database.ts";
 import { payloads } from "./tables.ts";
 
 /** Stores large payloads as rows of a server that all processes share; compare `PayloadFiles`. */

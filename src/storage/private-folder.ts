@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { ConfigurationError } from "../domain/errors.ts";
-import { saidBy } from "../domain/said-by.ts";
+import { saidBy } from "../domain/tenants/said-by.ts";
 
 /** The permission bits of everybody but the owner. */
 const OF_OTHERS = 0o077;

@@ -1,8 +1,8 @@
 import { createHash, createHmac } from "node:crypto";
 import type { Random } from "../domain/random.ts";
-import type { RecipientIndex } from "../domain/recipient-index.ts";
-import { ERASED_NAME, readSuppressionName, suppressionName } from "../domain/suppressions.ts";
-import type { Database } from "./database.ts";
+import type { RecipientIndex } from "../domain/tenants/recipient-index.ts";
+import { ERASED_NAME, readSuppressionName, suppressionName } from "../domain/tenants/suppressions.ts";
+import type { Database } from "./postgres/database.ts";
 import { openRegistryKey } from "./registry-key.ts";
 import type { Vault } from "./vault.ts";
 

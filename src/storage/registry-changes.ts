@@ -1,7 +1,7 @@
 import { and, eq, isNull, sql } from "drizzle-orm";
 import { type Done, type Missing, missing } from "../domain/store-result.ts";
-import { TENANT_ID } from "../domain/tenant.ts";
-import type { AnyDb, Database } from "./database.ts";
+import { TENANT_ID } from "../domain/tenants/tenant.ts";
+import type { AnyDb, Database } from "./postgres/database.ts";
 import { registryState, tenants } from "./tables.ts";
 
 /** Hears of changes after they were committed, or when it is unknown whether they were. */

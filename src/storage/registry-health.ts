@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
-import type { AnyDb } from "./database.ts";
-import { rowsOf } from "./rows-of.ts";
+import type { AnyDb } from "./postgres/database.ts";
+import { rowsOf } from "./postgres/rows-of.ts";
 
 /** The server's version, and its clock in Unix milliseconds. */
 export async function registryHealth(db: AnyDb): Promise<{ readonly version: string; readonly nowMs: number }> {

@@ -1,8 +1,8 @@
 import { and, eq, isNull, sql } from "drizzle-orm";
 import { bigint, pgTable, smallint, text, timestamp, uuid } from "drizzle-orm/pg-core";
 import { ConfigurationError } from "../domain/errors.ts";
-import type { AnyDb } from "./database.ts";
-import { rowsOf } from "./rows-of.ts";
+import type { AnyDb } from "./postgres/database.ts";
+import { rowsOf } from "./postgres/rows-of.ts";
 
 /**
  * Identifies this registry, in one row: a random id, by which a queue recognizes the registry it belongs to, and the id of the

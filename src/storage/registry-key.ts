@@ -1,6 +1,6 @@
 import { eq } from "drizzle-orm";
 import type { Random } from "../domain/random.ts";
-import type { Database } from "./database.ts";
+import type { Database } from "./postgres/database.ts";
 import { registryKeys } from "./tables.ts";
 import type { Vault } from "./vault.ts";
 

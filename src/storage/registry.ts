@@ -1,9 +1,9 @@
 import type { Clock } from "../domain/clock.ts";
-import type { ChannelName } from "../domain/job.ts";
+import type { ChannelName } from "../domain/jobs/job.ts";
 import type { Random } from "../domain/random.ts";
-import type { RecipientIndex } from "../domain/recipient-index.ts";
 import type { Done, Missing } from "../domain/store-result.ts";
-import type { Database } from "./database.ts";
+import type { RecipientIndex } from "../domain/tenants/recipient-index.ts";
+import type { Database } from "./postgres/database.ts";
 import type { RegistryChanges } from "./registry-changes.ts";
 import type { Secret, Vault } from "./vault.ts";
 

@@ -1,6 +1,6 @@
 import { and, asc, eq, isNotNull, type SQL, sql } from "drizzle-orm";
 import type { PgColumn } from "drizzle-orm/pg-core";
-import type { Database } from "./database.ts";
+import type { Database } from "./postgres/database.ts";
 import { type SecretPlace, type Vault, VaultError } from "./vault.ts";
 
 /** A column that holds secrets which the vault sealed. */

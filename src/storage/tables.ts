@@ -15,10 +15,10 @@ import {
   text,
   timestamp,
 } from "drizzle-orm/pg-core";
-import type { TrackingChoice } from "../domain/email.ts";
-import type { ChannelName } from "../domain/job.ts";
-import { EXACT_CHARS_MAX, type JsonObject, parseWritten } from "../domain/json.ts";
-import { type Permission, QUEUE_SHARE } from "../domain/tenant.ts";
+import type { TrackingChoice } from "../domain/channels/email.ts";
+import type { ChannelName } from "../domain/jobs/job.ts";
+import { type Permission, QUEUE_SHARE } from "../domain/tenants/tenant.ts";
+import { EXACT_CHARS_MAX, type JsonObject, parseWritten } from "../domain/texts/json.ts";
 
 // Columns of every room's tables, and the tables that several rooms use. The others are in the `tables.ts` of their rooms.
 

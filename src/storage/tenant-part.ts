@@ -1,7 +1,7 @@
 import type { SQL } from "drizzle-orm";
 import type { PgColumn, PgTable } from "drizzle-orm/pg-core";
-import type { JsonObject } from "../domain/json.ts";
-import type { AnyDb } from "./database.ts";
+import type { JsonObject } from "../domain/texts/json.ts";
+import type { AnyDb } from "./postgres/database.ts";
 import type { SealedColumn } from "./sealed-column.ts";
 import type { tenants } from "./tables.ts";
 import type { SecretPlace, Vault } from "./vault.ts";

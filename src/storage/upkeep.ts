@@ -2,8 +2,8 @@ import { type SQL, sql } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
 import { Repeated } from "../domain/repeated.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
-import type { AnyDb } from "./database.ts";
-import { rowsOf } from "./rows-of.ts";
+import type { AnyDb } from "./postgres/database.ts";
+import { rowsOf } from "./postgres/rows-of.ts";
 
 export interface UpkeepOptions {
   /** The embedded PostgreSQL, outside any transaction. */

@@ -1,6 +1,6 @@
 import { and, count, gt, lte, sql } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
-import type { Database } from "../storage/database.ts";
+import type { Database } from "../storage/postgres/database.ts";
 import { tenants } from "../storage/tables.ts";
 import type { Attention } from "./registry.ts";
 import { soonestKeys } from "./soonest-keys.ts";

@@ -1,10 +1,10 @@
 import { and, asc, eq, gt, isNull } from "drizzle-orm";
+import { type CredentialForm, type CredentialsRecord, whyUnused } from "../domain/channels/credentials.ts";
 import { type Clock, sleep } from "../domain/clock.ts";
-import { type CredentialForm, type CredentialsRecord, whyUnused } from "../domain/credentials.ts";
-import type { ChannelName } from "../domain/job.ts";
+import type { ChannelName } from "../domain/jobs/job.ts";
 import { type AllOfTenant, type Done, done, type Missing, missing } from "../domain/store-result.ts";
-import type { Database } from "../storage/database.ts";
-import { readOfTenant, tenantRow } from "../storage/of-tenant.ts";
+import type { Database } from "../storage/postgres/database.ts";
+import { readOfTenant, tenantRow } from "../storage/postgres/of-tenant.ts";
 import type { CredentialStore, CredentialsPut } from "../storage/registry.ts";
 import { type RegistryChanges, Undone } from "../storage/registry-changes.ts";
 import { tenants } from "../storage/tables.ts";

@@ -1,9 +1,9 @@
 import { type Clock, sleep } from "../domain/clock.ts";
-import type { ErasedJobs, HistoryErasure, JobErasure } from "../domain/erasure.ts";
-import type { RecipientIndex } from "../domain/recipient-index.ts";
-import type { SandboxView } from "../domain/report.ts";
+import type { SandboxView } from "../domain/jobs/report.ts";
 import { type Done, done, type Missing } from "../domain/store-result.ts";
-import type { TenantRef } from "../domain/tenant.ts";
+import type { ErasedJobs, HistoryErasure, JobErasure } from "../domain/tenants/erasure.ts";
+import type { RecipientIndex } from "../domain/tenants/recipient-index.ts";
+import type { TenantRef } from "../domain/tenants/tenant.ts";
 import type { SuppressionList } from "./suppression-list.ts";
 
 export interface ErasurePorts {

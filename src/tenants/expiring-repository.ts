@@ -1,8 +1,8 @@
 import { and, asc, count, eq, gt, inArray, isNull, lte } from "drizzle-orm";
+import type { CredentialForm, Expiring } from "../domain/channels/credentials.ts";
 import type { Clock } from "../domain/clock.ts";
-import type { CredentialForm, Expiring } from "../domain/credentials.ts";
-import type { Database } from "../storage/database.ts";
-import { among } from "../storage/statement-texts.ts";
+import { among } from "../storage/analysts/statement-texts.ts";
+import type { Database } from "../storage/postgres/database.ts";
 import { tenants } from "../storage/tables.ts";
 import type { Vault } from "../storage/vault.ts";
 import { soonestKeys } from "./soonest-keys.ts";

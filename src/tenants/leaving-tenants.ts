@@ -1,10 +1,10 @@
 import { and, asc, eq, isNotNull, isNull, sql } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
 import { type Done, done, type Missing } from "../domain/store-result.ts";
-import { TENANT_ID } from "../domain/tenant.ts";
-import type { AnyDb, Database } from "../storage/database.ts";
+import { TENANT_ID } from "../domain/tenants/tenant.ts";
+import type { AnyDb, Database } from "../storage/postgres/database.ts";
+import { rowsOf } from "../storage/postgres/rows-of.ts";
 import type { RegistryChanges } from "../storage/registry-changes.ts";
-import { rowsOf } from "../storage/rows-of.ts";
 import { tenants } from "../storage/tables.ts";
 import type { LeavingTenant } from "./registry.ts";
 import { keys } from "./tables.ts";

@@ -1,7 +1,7 @@
 import { asc, eq } from "drizzle-orm";
 import { type Done, done, type Invalid, invalid } from "../domain/store-result.ts";
-import type { Plan } from "../domain/tenant.ts";
-import type { AnyDb, Database } from "../storage/database.ts";
+import type { Plan } from "../domain/tenants/tenant.ts";
+import type { AnyDb, Database } from "../storage/postgres/database.ts";
 import type { RegistryChanges } from "../storage/registry-changes.ts";
 import { plans } from "../storage/tables.ts";
 import { planLimits } from "./limits.ts";

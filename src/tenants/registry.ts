@@ -1,11 +1,11 @@
-import type { CredentialsRecord, Expiring } from "../domain/credentials.ts";
-import type { TrackingChoice } from "../domain/email.ts";
-import type { ChannelName, SuppressionReason } from "../domain/job.ts";
+import type { CredentialsRecord, Expiring } from "../domain/channels/credentials.ts";
+import type { TrackingChoice } from "../domain/channels/email.ts";
+import type { ChannelName, SuppressionReason } from "../domain/jobs/job.ts";
 import type { Page } from "../domain/page.ts";
 import type { AllOfTenant, Done, Full, Invalid, InvalidCursor, Missing, PageOfTenant } from "../domain/store-result.ts";
-import type { Suppression, SuppressionRecord } from "../domain/suppressions.ts";
-import type { TemplateRecord } from "../domain/template-record.ts";
-import type { Permission, Plan, Scope } from "../domain/tenant.ts";
+import type { Suppression, SuppressionRecord } from "../domain/tenants/suppressions.ts";
+import type { TemplateRecord } from "../domain/tenants/template-record.ts";
+import type { Permission, Plan, Scope } from "../domain/tenants/tenant.ts";
 import type { UsageCount } from "./usage-counter.ts";
 import type { TokenUsage, UsageQuery } from "./usage-repository.ts";
 

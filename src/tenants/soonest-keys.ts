@@ -1,5 +1,5 @@
 import { asc, lte, type SQL, sql } from "drizzle-orm";
-import type { AnyDb } from "../storage/database.ts";
+import type { AnyDb } from "../storage/postgres/database.ts";
 import { keys } from "./tables.ts";
 
 /** Of a tenant: one that has many such keys hides nobody else's. */

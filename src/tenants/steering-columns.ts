@@ -1,5 +1,5 @@
-import type { ChannelName } from "../domain/job.ts";
-import type { Steering } from "../domain/steering.ts";
+import type { ChannelName } from "../domain/jobs/job.ts";
+import type { Steering } from "../domain/tenants/steering.ts";
 import type { tenants } from "../storage/tables.ts";
 import type { Steer } from "./registry.ts";
 

@@ -1,10 +1,10 @@
-import { normaliseAddress } from "../domain/email.ts";
-import { maskedResult } from "../domain/erasure.ts";
+import { normaliseAddress } from "../domain/channels/email.ts";
 import { jobTimeMs } from "../domain/ids.ts";
-import type { SuppressionReason } from "../domain/job.ts";
-import { FENCED, type FrontQueue, type Lease, type Observation, type ObserveResult } from "../domain/queue.ts";
-import type { RecipientIndex } from "../domain/recipient-index.ts";
+import type { SuppressionReason } from "../domain/jobs/job.ts";
+import { FENCED, type FrontQueue, type Lease, type Observation, type ObserveResult } from "../domain/jobs/queue.ts";
 import { type Done, done, type Full, type Missing, type PageOfTenant } from "../domain/store-result.ts";
+import { maskedResult } from "../domain/tenants/erasure.ts";
+import type { RecipientIndex } from "../domain/tenants/recipient-index.ts";
 import {
   ERASED_NAME,
   type IndexedSuppression,
@@ -14,8 +14,8 @@ import {
   type SuppressionIndex,
   type SuppressionRecord,
   suppressionName,
-} from "../domain/suppressions.ts";
-import type { TenantRef } from "../domain/tenant.ts";
+} from "../domain/tenants/suppressions.ts";
+import type { TenantRef } from "../domain/tenants/tenant.ts";
 import type { SuppressionRegistry } from "./registry.ts";
 
 export interface SuppressionListPorts {

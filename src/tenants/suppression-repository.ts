@@ -1,18 +1,18 @@
 import { and, asc, eq, getTableColumns, gt, gte, inArray, lt, or, sql } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
-import type { SuppressionReason } from "../domain/job.ts";
-import type { RecipientIndex } from "../domain/recipient-index.ts";
+import type { SuppressionReason } from "../domain/jobs/job.ts";
 import { type Done, done, type Full, full, type Missing, missing, type PageOfTenant } from "../domain/store-result.ts";
+import type { RecipientIndex } from "../domain/tenants/recipient-index.ts";
 import {
   readSuppressionName,
   type Suppression,
   type SuppressionRecord,
   suppressionName,
-} from "../domain/suppressions.ts";
-import type { AnyDb, Database } from "../storage/database.ts";
-import { isoTime } from "../storage/iso-time.ts";
-import { readOfTenant, tenantRow } from "../storage/of-tenant.ts";
-import { pageOf, rowsToRead } from "../storage/page-of.ts";
+} from "../domain/tenants/suppressions.ts";
+import type { AnyDb, Database } from "../storage/postgres/database.ts";
+import { isoTime } from "../storage/postgres/iso-time.ts";
+import { readOfTenant, tenantRow } from "../storage/postgres/of-tenant.ts";
+import { pageOf, rowsToRead } from "../storage/postgres/page-of.ts";
 import { tenants } from "../storage/tables.ts";
 import { ownLimits } from "./limits.ts";
 import type { ErasedNames } from "./registry.ts";

@@ -1,7 +1,7 @@
 import { getTableColumns, sql } from "drizzle-orm";
 import { bigint, index, integer, pgTable, primaryKey, text, timestamp } from "drizzle-orm/pg-core";
-import type { ChannelName, SuppressionReason } from "../domain/job.ts";
-import type { Scope } from "../domain/tenant.ts";
+import type { ChannelName, SuppressionReason } from "../domain/jobs/job.ts";
+import type { Scope } from "../domain/tenants/tenant.ts";
 import { createdAt, exactJson, json, slug, tenantId } from "../storage/tables.ts";
 
 /** API keys. The key itself is not stored: `hash` is its SHA-256 in hex. */

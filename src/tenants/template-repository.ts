@@ -1,6 +1,5 @@
 import { and, asc, count, eq, sql } from "drizzle-orm";
-import { TEMPLATE_SLUG } from "../domain/email.ts";
-import type { JsonObject } from "../domain/json.ts";
+import { TEMPLATE_SLUG } from "../domain/channels/email.ts";
 import {
   type AllOfTenant,
   type Done,
@@ -12,9 +11,10 @@ import {
   type Missing,
   missing,
 } from "../domain/store-result.ts";
-import type { TemplateForm, TemplateRecord } from "../domain/template-record.ts";
-import type { AnyDb, Database } from "../storage/database.ts";
-import { listOfTenant, readOfTenant } from "../storage/of-tenant.ts";
+import type { TemplateForm, TemplateRecord } from "../domain/tenants/template-record.ts";
+import type { JsonObject } from "../domain/texts/json.ts";
+import type { AnyDb, Database } from "../storage/postgres/database.ts";
+import { listOfTenant, readOfTenant } from "../storage/postgres/of-tenant.ts";
 import { type RegistryChanges, Undone } from "../storage/registry-changes.ts";
 import { ownLimits } from "./limits.ts";
 import { TEMPLATE_COLUMNS, templates } from "./tables.ts";

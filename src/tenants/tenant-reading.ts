@@ -1,8 +1,8 @@
 import { and, asc, type SQL, sql } from "drizzle-orm";
 import { type Clock, sleep } from "../domain/clock.ts";
-import type { ChannelMembers, Plan, Tenant } from "../domain/tenant.ts";
-import type { Database } from "../storage/database.ts";
-import { among } from "../storage/statement-texts.ts";
+import type { ChannelMembers, Plan, Tenant } from "../domain/tenants/tenant.ts";
+import { among } from "../storage/analysts/statement-texts.ts";
+import type { Database } from "../storage/postgres/database.ts";
 import { type tenants } from "../storage/tables.ts";
 import type { OwnedRow, StoredTemplates, TenantPart, TenantRows, TenantTable } from "../storage/tenant-part.ts";
 import type { SecretPlace, Vault } from "../storage/vault.ts";

@@ -1,11 +1,11 @@
 import type { Clock } from "../domain/clock.ts";
-import type { TenantHistory, TenantQueueRemoval } from "../domain/erasure.ts";
 import { isOutage } from "../domain/errors.ts";
-import type { ChannelName } from "../domain/job.ts";
+import type { ChannelName } from "../domain/jobs/job.ts";
 import { Repeated } from "../domain/repeated.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
+import type { TenantHistory, TenantQueueRemoval } from "../domain/tenants/erasure.ts";
+import type { Purging } from "./endpoints/steering-endpoints.ts";
 import type { LeavingTenant, TenantRegistry } from "./registry.ts";
-import type { Purging } from "./steering-endpoints.ts";
 
 export interface TenantRemovalPorts {
   readonly registry: Pick<TenantRegistry, "leavingTenants" | "removeOfTenant" | "tenantRemoved">;

@@ -1,6 +1,6 @@
 import { type AnyColumn, and, asc, eq, gt, isNull, or, type SQL, sql } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
-import type { ChannelName } from "../domain/job.ts";
+import type { ChannelName } from "../domain/jobs/job.ts";
 import type { Page } from "../domain/page.ts";
 import type { Random } from "../domain/random.ts";
 import {
@@ -12,12 +12,12 @@ import {
   type Missing,
   missing,
 } from "../domain/store-result.ts";
-import { TENANT_ID } from "../domain/tenant.ts";
-import { checkText } from "../storage/check-text.ts";
-import type { AnyDb, Database } from "../storage/database.ts";
-import { isoTime } from "../storage/iso-time.ts";
-import { tenantRow } from "../storage/of-tenant.ts";
-import { pageOf, rowsToRead } from "../storage/page-of.ts";
+import { TENANT_ID } from "../domain/tenants/tenant.ts";
+import { checkText } from "../storage/postgres/check-text.ts";
+import type { AnyDb, Database } from "../storage/postgres/database.ts";
+import { isoTime } from "../storage/postgres/iso-time.ts";
+import { tenantRow } from "../storage/postgres/of-tenant.ts";
+import { pageOf, rowsToRead } from "../storage/postgres/page-of.ts";
 import { type RegistryChanges, Undone } from "../storage/registry-changes.ts";
 import { tenants } from "../storage/tables.ts";
 import { missingPlan } from "./plan-repository.ts";

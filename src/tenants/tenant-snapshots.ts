@@ -8,7 +8,7 @@ import {
   TENANT_ID,
   type Tenant,
   type TenantDirectory,
-} from "../domain/tenant.ts";
+} from "../domain/tenants/tenant.ts";
 import { apiKeyHash, hasChecksum, isApiKey } from "./api-key.ts";
 import { FormerKeys } from "./former-keys.ts";
 import { planLimits } from "./limits.ts";

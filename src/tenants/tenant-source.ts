@@ -1,7 +1,7 @@
 import { and, asc, eq, gt, isNull, notLike } from "drizzle-orm";
-import { ALL_SCOPES, type ApiKey, type Plan, type Tenant } from "../domain/tenant.ts";
-import type { Database } from "../storage/database.ts";
-import { among } from "../storage/statement-texts.ts";
+import { ALL_SCOPES, type ApiKey, type Plan, type Tenant } from "../domain/tenants/tenant.ts";
+import { among } from "../storage/analysts/statement-texts.ts";
+import type { Database } from "../storage/postgres/database.ts";
 import { plans, registryState, tenants } from "../storage/tables.ts";
 import { CHECKED_KEY_IDS } from "./key-repository.ts";
 import { keys } from "./tables.ts";

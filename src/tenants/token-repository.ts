@@ -1,12 +1,12 @@
 import { and, desc, eq, gte, isNull, lt, lte, sql } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
 import { done, invalid, missing, type PageOfTenant } from "../domain/store-result.ts";
-import { TENANT_ID } from "../domain/tenant.ts";
-import { checkText } from "../storage/check-text.ts";
-import type { AnyDb, Database } from "../storage/database.ts";
-import { isoTime } from "../storage/iso-time.ts";
-import { readOfTenant, tenantRow } from "../storage/of-tenant.ts";
-import { pageOf, rowsToRead } from "../storage/page-of.ts";
+import { TENANT_ID } from "../domain/tenants/tenant.ts";
+import { checkText } from "../storage/postgres/check-text.ts";
+import type { AnyDb, Database } from "../storage/postgres/database.ts";
+import { isoTime } from "../storage/postgres/iso-time.ts";
+import { readOfTenant, tenantRow } from "../storage/postgres/of-tenant.ts";
+import { pageOf, rowsToRead } from "../storage/postgres/page-of.ts";
 import { tenants, tokenMovements } from "../storage/tables.ts";
 import type { MovedTokens, TokenMovement } from "./registry.ts";
 

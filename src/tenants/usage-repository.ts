@@ -1,6 +1,6 @@
 import { and, between, gte, lt, sql } from "drizzle-orm";
-import type { Database } from "../storage/database.ts";
-import { among, insertPieces } from "../storage/statement-texts.ts";
+import { among, insertPieces } from "../storage/analysts/statement-texts.ts";
+import type { Database } from "../storage/postgres/database.ts";
 import { tokenMovements } from "../storage/tables.ts";
 import { nextMonth } from "./month.ts";
 import { usageCounts } from "./tables.ts";

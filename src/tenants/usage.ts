@@ -1,6 +1,6 @@
-import type { EventType } from "../domain/event.ts";
-import type { MonthlyEvents } from "../domain/event-store.ts";
-import type { ChannelName } from "../domain/job.ts";
+import type { EventType } from "../domain/jobs/event.ts";
+import type { MonthlyEvents } from "../domain/jobs/event-store.ts";
+import type { ChannelName } from "../domain/jobs/job.ts";
 import { monthsBetween } from "./month.ts";
 import type { UsageCount } from "./usage-counter.ts";
 import type { TokenUsage, UsageQuery } from "./usage-repository.ts";

@@ -1,7 +1,7 @@
 import { and, asc, desc, eq, gt, gte, isNotNull, isNull, lt, or, sql } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
-import type { AnyDb, Database } from "../storage/database.ts";
-import { among, insertPieces } from "../storage/statement-texts.ts";
+import { among, insertPieces } from "../storage/analysts/statement-texts.ts";
+import type { AnyDb, Database } from "../storage/postgres/database.ts";
 import { tenants } from "../storage/tables.ts";
 import type { Vault } from "../storage/vault.ts";
 import { webhookLimits } from "./limits.ts";

@@ -1,7 +1,7 @@
-import { eventTimeMs } from "../domain/event.ts";
-import type { TenantEvent } from "../domain/event-store.ts";
-import { failureClassOfEvent } from "../domain/failure-class.ts";
-import type { TenantNews } from "../domain/tenant-news.ts";
+import { eventTimeMs } from "../domain/jobs/event.ts";
+import type { TenantEvent } from "../domain/jobs/event-store.ts";
+import { failureClassOfEvent } from "../domain/jobs/failure-class.ts";
+import type { TenantNews } from "../domain/tenants/tenant-news.ts";
 import { webhookLimits } from "./limits.ts";
 import type { Stream, Webhook } from "./webhook.ts";
 

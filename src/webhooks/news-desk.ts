@@ -2,8 +2,8 @@ import type { Clock } from "../domain/clock.ts";
 import { UnavailableError } from "../domain/errors.ts";
 import { FairTurns } from "../domain/fair-turns.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
-import type { ChangeFeed } from "../domain/tenant.ts";
-import type { TenantNews, TenantNewsDesk } from "../domain/tenant-news.ts";
+import type { ChangeFeed } from "../domain/tenants/tenant.ts";
+import type { TenantNews, TenantNewsDesk } from "../domain/tenants/tenant-news.ts";
 import { webhookLimits } from "./limits.ts";
 import type { NewsRepository } from "./news-repository.ts";
 

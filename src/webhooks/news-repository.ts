@@ -1,11 +1,11 @@
 import { and, asc, desc, eq, gt, inArray, isNull, lt, lte, max } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
-import { firstEventIdAt, nextEventId } from "../domain/event.ts";
+import { firstEventIdAt, nextEventId } from "../domain/jobs/event.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
-import type { TenantNews } from "../domain/tenant-news.ts";
-import type { AnyDb, Database } from "../storage/database.ts";
+import type { TenantNews } from "../domain/tenants/tenant-news.ts";
+import { insertPieces } from "../storage/analysts/statement-texts.ts";
 import { OldRows } from "../storage/old-rows.ts";
-import { insertPieces } from "../storage/statement-texts.ts";
+import type { AnyDb, Database } from "../storage/postgres/database.ts";
 import { tenants } from "../storage/tables.ts";
 import { webhookLimits } from "./limits.ts";
 import { type Told, toldNews } from "./message.ts";

@@ -1,5 +1,5 @@
-import type { WebhookAnswer } from "../domain/outbound.ts";
 import type { Random } from "../domain/random.ts";
+import type { WebhookAnswer } from "../domain/texts/outbound.ts";
 import { webhookLimits } from "./limits.ts";
 import type { EventRange, Place, Progress, Stream } from "./webhook.ts";
 

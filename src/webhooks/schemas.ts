@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { NO_CONTROL_PATTERN } from "../domain/control-characters.ts";
-import type { ChannelName } from "../domain/job.ts";
+import type { ChannelName } from "../domain/jobs/job.ts";
 import { limits } from "../domain/limits.ts";
+import { NO_CONTROL_PATTERN } from "../domain/texts/control-characters.ts";
 import { enumOf, listOf, NextCursor, Timestamp, Uuid } from "../http/schemas.ts";
 import { webhookLimits } from "./limits.ts";
 import { type Attempt, DISABLED_REASONS, WEBHOOK_TYPES, type Webhook } from "./webhook.ts";

@@ -11,8 +11,8 @@ import {
   timestamp,
   uniqueIndex,
 } from "drizzle-orm/pg-core";
-import type { ChannelName } from "../domain/job.ts";
-import type { NewsType } from "../domain/tenant-news.ts";
+import type { ChannelName } from "../domain/jobs/job.ts";
+import type { NewsType } from "../domain/tenants/tenant-news.ts";
 import { createdAt, slug, tenantId } from "../storage/tables.ts";
 import type { DisabledReason } from "./webhook.ts";
 

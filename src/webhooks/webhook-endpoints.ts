@@ -1,11 +1,11 @@
 import type { Static } from "@sinclair/typebox";
 import type { Clock } from "../domain/clock.ts";
-import { EVENT_IDS_PER_MS, firstEventIdAt } from "../domain/event.ts";
-import type { EventFeed } from "../domain/event-store.ts";
 import { isJobId } from "../domain/ids.ts";
-import type { ChannelName } from "../domain/job.ts";
-import type { OutboundGuard } from "../domain/outbound.ts";
-import { webhookUrlFault } from "../domain/webhook-url.ts";
+import { EVENT_IDS_PER_MS, firstEventIdAt } from "../domain/jobs/event.ts";
+import type { EventFeed } from "../domain/jobs/event-store.ts";
+import type { ChannelName } from "../domain/jobs/job.ts";
+import type { OutboundGuard } from "../domain/texts/outbound.ts";
+import { webhookUrlFault } from "../domain/texts/webhook-url.ts";
 import { ApiError } from "../http/api-error.ts";
 import { type Endpoint, reply, tenantEndpoint } from "../http/endpoint.ts";
 import { tenantFailure } from "../http/failures.ts";

@@ -1,7 +1,7 @@
 import { and, asc, count, desc, eq, gte, lt, max } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
 import { JobIds } from "../domain/ids.ts";
-import type { ChannelName } from "../domain/job.ts";
+import type { ChannelName } from "../domain/jobs/job.ts";
 import type { Random } from "../domain/random.ts";
 import {
   type AllOfTenant,
@@ -12,9 +12,9 @@ import {
   missing,
   type PageOfTenant,
 } from "../domain/store-result.ts";
-import type { AnyDb, Database } from "../storage/database.ts";
-import { listOfTenant, readOfTenant } from "../storage/of-tenant.ts";
-import { pageOf, rowsToRead } from "../storage/page-of.ts";
+import type { AnyDb, Database } from "../storage/postgres/database.ts";
+import { listOfTenant, readOfTenant } from "../storage/postgres/of-tenant.ts";
+import { pageOf, rowsToRead } from "../storage/postgres/page-of.ts";
 import { type RegistryChanges, Undone } from "../storage/registry-changes.ts";
 import type { Vault } from "../storage/vault.ts";
 import { webhookLimits } from "./limits.ts";

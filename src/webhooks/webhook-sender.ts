@@ -1,9 +1,9 @@
 import { sleep } from "../domain/clock.ts";
 import { isOutage } from "../domain/errors.ts";
-import type { StoredEventRow } from "../domain/event-store.ts";
 import { FairTurns } from "../domain/fair-turns.ts";
+import type { StoredEventRow } from "../domain/jobs/event-store.ts";
 import { Repeated } from "../domain/repeated.ts";
-import type { ChangeFeed } from "../domain/tenant.ts";
+import type { ChangeFeed } from "../domain/tenants/tenant.ts";
 import type { DeliveryRepository } from "./delivery-repository.ts";
 import { type Followed, type Held, type HeldShard, markOf, newsMarkOf, nextStream, positionsOf } from "./followed.ts";
 import { webhookLimits } from "./limits.ts";

@@ -1,6 +1,6 @@
 import type { Clock } from "../domain/clock.ts";
-import type { WebhookCalls } from "../domain/outbound.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
+import type { WebhookCalls } from "../domain/texts/outbound.ts";
 import type { DeliveryRepository } from "./delivery-repository.ts";
 import { webhookLimits } from "./limits.ts";
 import { testMessage } from "./message.ts";

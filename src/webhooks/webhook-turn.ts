@@ -1,11 +1,11 @@
 import type { Clock } from "../domain/clock.ts";
 import { isOutage } from "../domain/errors.ts";
-import { EVENT_IDS_PER_MS } from "../domain/event.ts";
-import type { EventFeed } from "../domain/event-store.ts";
 import { FairTurns } from "../domain/fair-turns.ts";
-import type { WebhookAnswer, WebhookCalls } from "../domain/outbound.ts";
+import { EVENT_IDS_PER_MS } from "../domain/jobs/event.ts";
+import type { EventFeed } from "../domain/jobs/event-store.ts";
 import type { Random } from "../domain/random.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
+import type { WebhookAnswer, WebhookCalls } from "../domain/texts/outbound.ts";
 import type { DeliveryRepository, DisabledWebhook } from "./delivery-repository.ts";
 import { webhookLimits } from "./limits.ts";
 import { type Message, messagesOf, type Told, toldEvent } from "./message.ts";

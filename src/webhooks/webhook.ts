@@ -1,6 +1,6 @@
-import { EVENT_TYPES, type EventType } from "../domain/event.ts";
-import type { ChannelName } from "../domain/job.ts";
-import { NEWS_TYPES, type NewsType } from "../domain/tenant-news.ts";
+import { EVENT_TYPES, type EventType } from "../domain/jobs/event.ts";
+import type { ChannelName } from "../domain/jobs/job.ts";
+import { NEWS_TYPES, type NewsType } from "../domain/tenants/tenant-news.ts";
 
 /** What a webhook can be told of: events of messages, and other news. */
 export const WEBHOOK_TYPES = [...EVENT_TYPES, ...NEWS_TYPES] as const;

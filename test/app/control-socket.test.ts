@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ControlTask, runningStart, serveControl } from "../../src/app/control-socket.ts";
 import { UnavailableError } from "../../src/domain/errors.ts";
-import type { Json } from "../../src/domain/json.ts";
+import type { Json } from "../../src/domain/texts/json.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 
 let home: string;

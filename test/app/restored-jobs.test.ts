@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { RestoredJobs } from "../../src/app/restored-jobs.ts";
 import { jobIdAt } from "../../src/domain/ids.ts";
-import type { QueuedJob } from "../../src/domain/job.ts";
+import type { QueuedJob } from "../../src/domain/jobs/job.ts";
 import { RecordingChannel } from "../support/recording-channel.ts";
 import { aTenant } from "../support/tenants.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chatWithPass } from "../../src/channels/whatsapp/carried-pass.ts";
-import { parseCarrier } from "../../src/domain/carried-pass.ts";
+import { parseCarrier } from "../../src/domain/channels/carried-pass.ts";
 import { TransportError, UnavailableError } from "../../src/domain/errors.ts";
 import { PLATFORM, WalletFront } from "../http/support/wallet-front.ts";
 import { must } from "../support/must.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { isConnectionFailure } from "../../src/domain/connection-failure.ts";
 import { isOutage, TransportError, UnavailableError } from "../../src/domain/errors.ts";
-import { saidBy, saidByCause } from "../../src/domain/said-by.ts";
+import { saidBy, saidByCause } from "../../src/domain/tenants/said-by.ts";
 
 const coded = (code: string) => Object.assign(new Error(`${code}: the system says so`), { code });
 

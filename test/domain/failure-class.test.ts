@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { failureClassOfEvent, failureClassOfTry } from "../../src/domain/failure-class.ts";
-import { PURGED } from "../../src/domain/steering.ts";
+import { failureClassOfEvent, failureClassOfTry } from "../../src/domain/jobs/failure-class.ts";
+import { PURGED } from "../../src/domain/tenants/steering.ts";
 
 const CASES = {
   recipient: [

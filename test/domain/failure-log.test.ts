@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { FailureLog } from "../../src/domain/failure-log.ts";
 import { isSampled, JobIds } from "../../src/domain/ids.ts";
-import type { Json } from "../../src/domain/json.ts";
-import { maskedRecipient, maskedText } from "../../src/domain/masked.ts";
+import type { Json } from "../../src/domain/texts/json.ts";
+import { maskedRecipient, maskedText } from "../../src/domain/texts/masked.ts";
 import { SeededRandom } from "../support/seeded-random.ts";
 import { VirtualClock } from "../support/virtual-clock.ts";
 

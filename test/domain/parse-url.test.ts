@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { parseUrl } from "../../src/domain/parse-url.ts";
+import { parseUrl } from "../../src/domain/texts/parse-url.ts";
 
 const accents = "\u0301\u0323".repeat(250_000);
 const escaped = "%CC%81%CC%A3".repeat(100_000);

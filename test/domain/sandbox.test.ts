@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { FirstTries, MessageRing } from "../../src/domain/sandbox.ts";
+import { FirstTries, MessageRing } from "../../src/domain/channels/sandbox.ts";
 
 const message = (to: string, bytes = 1) => ({ to, bytes, show: () => ({ to }) as never });
 const kept = (ring: MessageRing) => ring.messages(null, 99).map(({ to }) => to);

@@ -1,5 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { dailyAllowance, isDay, untilNextUtcDayMs, utcDayAt, warmUpAllowance } from "../../src/domain/warm-up.ts";
+import {
+  dailyAllowance,
+  isDay,
+  untilNextUtcDayMs,
+  utcDayAt,
+  warmUpAllowance,
+} from "../../src/domain/tenants/warm-up.ts";
 import { aTenant } from "../support/tenants.ts";
 
 const FIRST = "2026-02-25";

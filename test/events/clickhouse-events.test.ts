@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { TransportError, UnavailableError } from "../../src/domain/errors.ts";
-import { eventTimeMs, firstEventIdAt } from "../../src/domain/event.ts";
+import { JobIds } from "../../src/domain/ids.ts";
+import { eventTimeMs, firstEventIdAt } from "../../src/domain/jobs/event.ts";
 import {
   type EventQuery,
   RowsRefusedError,
   type StoredEventRow,
   type TenantEvent,
-} from "../../src/domain/event-store.ts";
-import { JobIds } from "../../src/domain/ids.ts";
+} from "../../src/domain/jobs/event-store.ts";
 import { ClickHouse, connectClickHouse } from "../../src/events/clickhouse.ts";
 import { ClickHouseEventReader } from "../../src/events/clickhouse-event-reader.ts";
 import { ClickHouseEventWriter } from "../../src/events/clickhouse-event-writer.ts";
-import { migrateEventStore } from "../../src/events/migrate-event-store.ts";
+import { migrateEventStore } from "../../src/events/schema/migrate-event-store.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import { eventIdAt, NOON_MS, newJobId, storedEventRow } from "../engine/recorder/event-store-rows.ts";

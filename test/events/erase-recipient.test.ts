@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { EVENT_EPOCH_MS, EVENT_IDS_PER_MS } from "../../src/domain/event.ts";
-import type { FinishedJob, StoredEventRow } from "../../src/domain/event-store.ts";
 import { JobIds } from "../../src/domain/ids.ts";
-import { ANY_JOB } from "../../src/domain/job-search.ts";
-import type { JsonObject } from "../../src/domain/json.ts";
+import { EVENT_EPOCH_MS, EVENT_IDS_PER_MS } from "../../src/domain/jobs/event.ts";
+import type { FinishedJob, StoredEventRow } from "../../src/domain/jobs/event-store.ts";
+import { ANY_JOB } from "../../src/domain/jobs/job-search.ts";
+import type { JsonObject } from "../../src/domain/texts/json.ts";
 import { ClickHouseEventWriter } from "../../src/events/clickhouse-event-writer.ts";
 import { RecipientErasure } from "../../src/events/erase-recipient.ts";
 import { ClickHouseFinishedJobs } from "../../src/events/finished-jobs.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { firstEventIdAt } from "../../src/domain/event.ts";
-import type { EventFeed, EventQuery, EventReader, StoredEventRow } from "../../src/domain/event-store.ts";
 import { JobIds } from "../../src/domain/ids.ts";
+import { firstEventIdAt } from "../../src/domain/jobs/event.ts";
+import type { EventFeed, EventQuery, EventReader, StoredEventRow } from "../../src/domain/jobs/event-store.ts";
 import { ClickHouseEventFeed } from "../../src/events/clickhouse-event-feed.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { EVENT_EPOCH_MS, firstEventIdAt } from "../../src/domain/event.ts";
+import { EVENT_EPOCH_MS, firstEventIdAt } from "../../src/domain/jobs/event.ts";
 import { ClickHouseEventWriter } from "../../src/events/clickhouse-event-writer.ts";
 import { FAILED_PAYLOADS, failedPayloads } from "../../src/events/failed-payloads.ts";
-import { eventStoreIdentity, migrateEventStore } from "../../src/events/migrate-event-store.ts";
-import { ExpiredHistory, eventsKeptUntilMs } from "../../src/events/retention.ts";
+import { eventStoreIdentity, migrateEventStore } from "../../src/events/schema/migrate-event-store.ts";
+import { ExpiredHistory, eventsKeptUntilMs } from "../../src/events/schema/retention.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { storedEventRow } from "../engine/recorder/event-store-rows.ts";
 import { startEngine, type TestEventStore } from "../support/clickhouse-event-store.ts";

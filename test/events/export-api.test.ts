@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { UnavailableError } from "../../src/domain/errors.ts";
-import { firstEventIdAt } from "../../src/domain/event.ts";
+import { firstEventIdAt } from "../../src/domain/jobs/event.ts";
 import { limits } from "../../src/domain/limits.ts";
 import { missing } from "../../src/domain/store-result.ts";
-import { type EventExport, type ExportQuery, exportEndpoint } from "../../src/events/export-endpoint.ts";
+import { type EventExport, type ExportQuery, exportEndpoint } from "../../src/events/endpoints/export-endpoint.ts";
 import { eventLimits } from "../../src/events/limits.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { Front, OPERATOR_TOKEN } from "../http/support/front.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { JobIds } from "../../src/domain/ids.ts";
-import type { JobRecord, JobStatus } from "../../src/domain/job.ts";
-import { ANY_JOB, type FinishedJobSummary, type QueuedJobSummary } from "../../src/domain/job-search.ts";
+import type { JobRecord, JobStatus } from "../../src/domain/jobs/job.ts";
+import { ANY_JOB, type FinishedJobSummary, type QueuedJobSummary } from "../../src/domain/jobs/job-search.ts";
 import { findJobs } from "../../src/events/find-jobs.ts";
 import { eventLimits } from "../../src/events/limits.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { FinishedJob, StoredEventRow } from "../../src/domain/event-store.ts";
 import { JobIds } from "../../src/domain/ids.ts";
-import { ANY_JOB, type JobFilter } from "../../src/domain/job-search.ts";
+import type { FinishedJob, StoredEventRow } from "../../src/domain/jobs/event-store.ts";
+import { ANY_JOB, type JobFilter } from "../../src/domain/jobs/job-search.ts";
 import { ClickHouseEventWriter } from "../../src/events/clickhouse-event-writer.ts";
 import { ClickHouseFinishedJobs } from "../../src/events/finished-jobs.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";

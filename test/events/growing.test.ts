@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { ClickHouse } from "../../src/events/clickhouse.ts";
-import { eventStoreIdentity, migrateEventStore } from "../../src/events/migrate-event-store.ts";
-import { eventStoreFoundation, eventStoreMigrations } from "../../src/events/schema.ts";
+import { eventStoreIdentity, migrateEventStore } from "../../src/events/schema/migrate-event-store.ts";
+import { eventStoreFoundation, eventStoreMigrations } from "../../src/events/schema/schema.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { startEngine } from "../support/clickhouse-event-store.ts";
 import { expectBalance, schemaOf } from "../support/event-store-checker.ts";

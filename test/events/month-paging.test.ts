@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { CHANNELS } from "../../src/app/channels.ts";
-import { firstEventIdAt } from "../../src/domain/event.ts";
-import { QUEUE_SHARE } from "../../src/domain/tenant.ts";
+import { firstEventIdAt } from "../../src/domain/jobs/event.ts";
+import { QUEUE_SHARE } from "../../src/domain/tenants/tenant.ts";
 import { RedisQueue } from "../../src/engine/queue/redis-queue.ts";
 import { Recorder } from "../../src/engine/recorder/recorder.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { firstEventIdAt } from "../../src/domain/event.ts";
+import { firstEventIdAt } from "../../src/domain/jobs/event.ts";
 import { eventIdAt, storedEventRow } from "../engine/recorder/event-store-rows.ts";
 import { startEngine, type TestEventStore } from "../support/clickhouse-event-store.ts";
 

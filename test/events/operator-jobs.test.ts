@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { TransportError, UnavailableError } from "../../src/domain/errors.ts";
-import { COUNTS, type Count, type EventMetrics } from "../../src/domain/event-metrics.ts";
 import { JobIds } from "../../src/domain/ids.ts";
-import type { OwnersAnswer } from "../../src/domain/job-questions.ts";
+import { COUNTS, type Count, type EventMetrics } from "../../src/domain/jobs/event-metrics.ts";
+import type { OwnersAnswer } from "../../src/domain/jobs/job-questions.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
-import { Database } from "../../src/storage/database.ts";
+import { Database } from "../../src/storage/postgres/database.ts";
 import { openRecipientIndex, recipientIndex } from "../../src/storage/recipient-index.ts";
 import { Vault } from "../../src/storage/vault.ts";
 import { Front } from "../http/support/front.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { EventQuery } from "../../src/domain/event-store.ts";
+import type { EventQuery } from "../../src/domain/jobs/event-store.ts";
 import { eventIdAt, storedEventRow } from "../engine/recorder/event-store-rows.ts";
 import { startEngine, type TestEventStore } from "../support/clickhouse-event-store.ts";
 import { SeededRandom } from "../support/seeded-random.ts";

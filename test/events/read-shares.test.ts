@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { JobIds } from "../../src/domain/ids.ts";
-import { QUEUE_SHARE } from "../../src/domain/tenant.ts";
+import { QUEUE_SHARE } from "../../src/domain/tenants/tenant.ts";
 import { eventLimits } from "../../src/events/limits.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { TransportError } from "../../src/domain/errors.ts";
-import { eventTimeMs, firstEventIdAt } from "../../src/domain/event.ts";
-import type { JobRecord } from "../../src/domain/job.ts";
-import { QUEUE_SHARE } from "../../src/domain/tenant.ts";
+import { eventTimeMs, firstEventIdAt } from "../../src/domain/jobs/event.ts";
+import type { JobRecord } from "../../src/domain/jobs/job.ts";
+import { QUEUE_SHARE } from "../../src/domain/tenants/tenant.ts";
 import { Front } from "../http/support/front.ts";
 
 const JOB_ID = "01936f2e-7c1a-7b3e-9a55-2f1c8f0a4d11";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { EVENT_EPOCH_MS, EVENT_IDS_PER_MS } from "../../src/domain/event.ts";
-import type { StoredEventRow } from "../../src/domain/event-store.ts";
 import { JobIds } from "../../src/domain/ids.ts";
+import { EVENT_EPOCH_MS, EVENT_IDS_PER_MS } from "../../src/domain/jobs/event.ts";
+import type { StoredEventRow } from "../../src/domain/jobs/event-store.ts";
 import { ClickHouseEventWriter } from "../../src/events/clickhouse-event-writer.ts";
 import { TenantRemoval } from "../../src/events/remove-tenant.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { EVENT_TYPES } from "../../src/domain/event.ts";
-import type { MetricRow, MetricsQuery } from "../../src/domain/event-metrics.ts";
+import { EVENT_TYPES } from "../../src/domain/jobs/event.ts";
+import type { MetricRow, MetricsQuery } from "../../src/domain/jobs/event-metrics.ts";
 import { ClickHouseEventMetrics } from "../../src/events/clickhouse-event-metrics.ts";
 import { derivedGaps, insertGaps } from "../../src/events/derived-gaps.ts";
-import { migrateEventStore } from "../../src/events/migrate-event-store.ts";
-import { FIRST_CHANNELS } from "../../src/events/table.ts";
+import { migrateEventStore } from "../../src/events/schema/migrate-event-store.ts";
+import { FIRST_CHANNELS } from "../../src/events/schema/table.ts";
 import { eventIdAt, NOON_MS, storedEventRow } from "../engine/recorder/event-store-rows.ts";
 import { startEngine, type TestEventStore } from "../support/clickhouse-event-store.ts";
 import { SeededRandom } from "../support/seeded-random.ts";

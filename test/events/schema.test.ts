@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
-import { EVENT_TYPES } from "../../src/domain/event.ts";
+import { EVENT_TYPES } from "../../src/domain/jobs/event.ts";
 import { limits } from "../../src/domain/limits.ts";
-import { eventStoreFoundation, eventStoreMigrations } from "../../src/events/schema.ts";
+import { eventStoreFoundation, eventStoreMigrations } from "../../src/events/schema/schema.ts";
+import { FIRST_CHANNELS } from "../../src/events/schema/table.ts";
 import { insertSettings, selectSettings } from "../../src/events/statement-settings.ts";
-import { FIRST_CHANNELS } from "../../src/events/table.ts";
 
 const single = { database: "waybill", cluster: null };
 const cluster = { database: "waybill", cluster: "main" };

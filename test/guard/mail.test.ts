@@ -4,7 +4,7 @@ import { Socket } from "node:net";
 import { EmailChannel } from "../../src/channels/email/email-channel.ts";
 import { LinkTokens } from "../../src/channels/email/links/link-tokens.ts";
 import { JobIds } from "../../src/domain/ids.ts";
-import type { QueuedJob } from "../../src/domain/job.ts";
+import type { QueuedJob } from "../../src/domain/jobs/job.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import { type CountingSink, startCountingSink } from "../support/counting-sink.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { TransportError, UnavailableError } from "../../src/domain/errors.ts";
-import { QUEUE_SHARE } from "../../src/domain/tenant.ts";
+import { QUEUE_SHARE } from "../../src/domain/tenants/tenant.ts";
 import type { FrontDoor } from "../../src/http/front-door.ts";
 import { BatchMessages } from "../../src/http/sending/batch-messages.ts";
 import { must } from "../support/must.ts";

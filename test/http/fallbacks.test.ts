@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { TransportError, UnavailableError } from "../../src/domain/errors.ts";
-import { fallbackId, fallbackIds } from "../../src/domain/fallback.ts";
 import { jobTimeMs } from "../../src/domain/ids.ts";
-import { QUEUE_SHARE } from "../../src/domain/tenant.ts";
+import { fallbackId, fallbackIds } from "../../src/domain/jobs/fallback.ts";
+import { QUEUE_SHARE } from "../../src/domain/tenants/tenant.ts";
 import { Front } from "./support/front.ts";
 
 const MINUTE_MS = 60_000;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { QUEUE_SHARE } from "../../src/domain/tenant.ts";
+import { QUEUE_SHARE } from "../../src/domain/tenants/tenant.ts";
 import { Front, OPERATOR_TOKEN } from "./support/front.ts";
 
 let front: Front;

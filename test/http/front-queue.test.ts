@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { CHANNELS } from "../../src/app/channels.ts";
 import { JobIds } from "../../src/domain/ids.ts";
-import type { AcceptResult, FrontQueue, IdempotencyKeys, NewJob } from "../../src/domain/queue.ts";
-import type { TenantRef } from "../../src/domain/tenant.ts";
+import type { AcceptResult, FrontQueue, IdempotencyKeys, NewJob } from "../../src/domain/jobs/queue.ts";
+import type { TenantRef } from "../../src/domain/tenants/tenant.ts";
 import { RedisQueue } from "../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";

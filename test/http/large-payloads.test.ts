@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { TransportError, UnavailableError } from "../../src/domain/errors.ts";
-import { QUEUED_PAYLOAD_BYTES_MAX } from "../../src/domain/payload-store.ts";
-import { QUEUE_SHARE } from "../../src/domain/tenant.ts";
+import { QUEUED_PAYLOAD_BYTES_MAX } from "../../src/domain/jobs/payload-store.ts";
+import { QUEUE_SHARE } from "../../src/domain/tenants/tenant.ts";
 import { nameOfPayload } from "../../src/http/sending/accept-job.ts";
 import { Front } from "./support/front.ts";
 

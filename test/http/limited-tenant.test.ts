@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { QUEUE_SHARE } from "../../src/domain/tenant.ts";
+import { QUEUE_SHARE } from "../../src/domain/tenants/tenant.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { Front } from "./support/front.ts";
 import { RawConnection } from "./support/raw-connection.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Json } from "../../src/domain/json.ts";
+import type { Json } from "../../src/domain/texts/json.ts";
 import { OutageLog } from "../../src/http/outage-log.ts";
 
 test("an outage writes five lines a second, however many requests fail, and counts the others", () => {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { PartsAwayError, type ReadinessProbe } from "../../src/domain/report.ts";
+import { PartsAwayError, type ReadinessProbe } from "../../src/domain/jobs/report.ts";
 import type { Telemetry } from "../../src/domain/telemetry.ts";
 import { Readiness, type ReadinessOptions } from "../../src/http/readiness.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";

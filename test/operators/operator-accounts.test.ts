@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { sql } from "drizzle-orm";
 import { AUDIT_KEPT_DAYS, AuditRepository } from "../../src/operators/audit-log.ts";
-import { Database } from "../../src/storage/database.ts";
+import { Database } from "../../src/storage/postgres/database.ts";
 import { Front } from "../http/support/front.ts";
 import { eventually } from "../support/eventually.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";

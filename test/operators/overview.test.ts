@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { MeasuredShard } from "../../src/domain/jobs/queue-depth.ts";
 import type { ProcessStatus } from "../../src/domain/process-status.ts";
-import type { MeasuredShard } from "../../src/domain/queue-depth.ts";
 import { alarmsOf, KNOWN_ALERTS, runbookOf } from "../../src/operators/overview/alarms.ts";
 import { overviewBody } from "../../src/operators/overview/body.ts";
 import { type Facts, firstMinuteMs, MINUTE_MS } from "../../src/operators/overview/facts.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CHANNELS } from "../../src/app/channels.ts";
 import { type OpenRegistry, openRegistry } from "../../src/app/open-registry.ts";
-import type { OpenDatabase } from "../../src/storage/database.ts";
+import type { OpenDatabase } from "../../src/storage/postgres/database.ts";
 import { Vault } from "../../src/storage/vault.ts";
 import { apiKeyHash, apiKeyPrefix, hasChecksum, isApiKey, newApiKey } from "../../src/tenants/api-key.ts";
 import { keys } from "../../src/tenants/tables.ts";

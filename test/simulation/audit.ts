@@ -1,4 +1,4 @@
-import { isFinal } from "../../src/domain/job.ts";
+import { isFinal } from "../../src/domain/jobs/job.ts";
 import type { World } from "./world.ts";
 
 /** Compares the queue, the outbox and the event store as a whole. Costs more than a step, so it comes less often. */

@@ -1,5 +1,5 @@
 import { assert } from "../../src/domain/errors.ts";
-import { eventTimeMs } from "../../src/domain/event.ts";
+import { eventTimeMs } from "../../src/domain/jobs/event.ts";
 import { limits } from "../../src/domain/limits.ts";
 import { EPOCH_MS } from "./sim-process.ts";
 import { Story } from "./story.ts";

@@ -1,4 +1,4 @@
-import type { Tenant } from "../../src/domain/tenant.ts";
+import type { Tenant } from "../../src/domain/tenants/tenant.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
 import type { Watch } from "./promises.ts";
 import type { SimClock } from "./sim-clock.ts";

@@ -1,9 +1,9 @@
-import { type EventType, isByReader } from "../../src/domain/event.ts";
 import { jobTimeMs } from "../../src/domain/ids.ts";
-import { isFinal, type JobRecord, type JobStatus, type JobStep, TRANSITIONS } from "../../src/domain/job.ts";
+import { type EventType, isByReader } from "../../src/domain/jobs/event.ts";
+import { isFinal, type JobRecord, type JobStatus, type JobStep, TRANSITIONS } from "../../src/domain/jobs/job.ts";
+import type { NewJob, QueueQuota } from "../../src/domain/jobs/queue.ts";
 import { limits } from "../../src/domain/limits.ts";
-import type { NewJob, QueueQuota } from "../../src/domain/queue.ts";
-import type { Tenant } from "../../src/domain/tenant.ts";
+import type { Tenant } from "../../src/domain/tenants/tenant.ts";
 import { wasReceived } from "../../src/engine/dispatch/fallback-decision.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
 import type { TermTruth } from "./lease-checker.ts";

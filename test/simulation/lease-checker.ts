@@ -1,5 +1,5 @@
+import type { Lease, LeaseRole, LeaseState } from "../../src/domain/jobs/queue.ts";
 import { limits } from "../../src/domain/limits.ts";
-import type { Lease, LeaseRole, LeaseState } from "../../src/domain/queue.ts";
 import type { Outages } from "./outages.ts";
 import type { Watch } from "./promises.ts";
 import type { SimClock } from "./sim-clock.ts";

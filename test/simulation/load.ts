@@ -1,7 +1,7 @@
-import type { BatchResult } from "../../src/domain/batch.ts";
-import type { JsonObject } from "../../src/domain/json.ts";
-import type { AcceptResult } from "../../src/domain/queue.ts";
-import type { Tenant } from "../../src/domain/tenant.ts";
+import type { BatchResult } from "../../src/domain/jobs/batch.ts";
+import type { AcceptResult } from "../../src/domain/jobs/queue.ts";
+import type { Tenant } from "../../src/domain/tenants/tenant.ts";
+import type { JsonObject } from "../../src/domain/texts/json.ts";
 import type { Dice } from "./dice.ts";
 import type { Network } from "./network.ts";
 import type { SimClock } from "./sim-clock.ts";

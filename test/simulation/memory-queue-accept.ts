@@ -1,6 +1,6 @@
-import type { BatchItemAnswer, BatchPiece, KnownBatch, PieceResult } from "../../src/domain/batch.ts";
-import type { AcceptResult, Idempotency, NewJob, RateState } from "../../src/domain/queue.ts";
-import type { TenantRef } from "../../src/domain/tenant.ts";
+import type { BatchItemAnswer, BatchPiece, KnownBatch, PieceResult } from "../../src/domain/jobs/batch.ts";
+import type { AcceptResult, Idempotency, NewJob, RateState } from "../../src/domain/jobs/queue.ts";
+import type { TenantRef } from "../../src/domain/tenants/tenant.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
 import {
   alive,

@@ -1,4 +1,4 @@
-import type { AllowanceCall } from "../../src/domain/queue.ts";
+import type { AllowanceCall } from "../../src/domain/jobs/queue.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
 import { alive, type ShardState, tenantQueueName } from "./memory-queue-shard.ts";
 

@@ -1,5 +1,5 @@
-import type { StoredEventRow } from "../../src/domain/event-store.ts";
-import type { KeptContent, QueuedJob } from "../../src/domain/job.ts";
+import type { StoredEventRow } from "../../src/domain/jobs/event-store.ts";
+import type { KeptContent, QueuedJob } from "../../src/domain/jobs/job.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
 import { alive, payloadBytes, type QueueEntry, type ShardState } from "./memory-queue-shard.ts";
 

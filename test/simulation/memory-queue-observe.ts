@@ -1,8 +1,8 @@
-import { isByReader } from "../../src/domain/event.ts";
-import type { StoredEventRow } from "../../src/domain/event-store.ts";
-import { isFinal, type SuppressionReason } from "../../src/domain/job.ts";
-import type { Observation, ObserveResult } from "../../src/domain/queue.ts";
-import type { TenantRef } from "../../src/domain/tenant.ts";
+import { isByReader } from "../../src/domain/jobs/event.ts";
+import type { StoredEventRow } from "../../src/domain/jobs/event-store.ts";
+import { isFinal, type SuppressionReason } from "../../src/domain/jobs/job.ts";
+import type { Observation, ObserveResult } from "../../src/domain/jobs/queue.ts";
+import type { TenantRef } from "../../src/domain/tenants/tenant.ts";
 import {
   agreedTimeMs,
   count,

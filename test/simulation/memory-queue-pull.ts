@@ -1,7 +1,7 @@
-import type { QueuedJob } from "../../src/domain/job.ts";
+import type { QueuedJob } from "../../src/domain/jobs/job.ts";
+import type { JobNews, PullRequest, PullResult, TenantQueuePull } from "../../src/domain/jobs/queue.ts";
 import { limits } from "../../src/domain/limits.ts";
-import type { JobNews, PullRequest, PullResult, TenantQueuePull } from "../../src/domain/queue.ts";
-import { suppressionName } from "../../src/domain/suppressions.ts";
+import { suppressionName } from "../../src/domain/tenants/suppressions.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
 import {
   alive,

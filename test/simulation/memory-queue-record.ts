@@ -1,5 +1,5 @@
-import { isFinal } from "../../src/domain/job.ts";
-import type { RecordAnswer, RecordBatch, RecordPiece, RecordTurn } from "../../src/domain/queue.ts";
+import { isFinal } from "../../src/domain/jobs/job.ts";
+import type { RecordAnswer, RecordBatch, RecordPiece, RecordTurn } from "../../src/domain/jobs/queue.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
 import { forgetContents } from "./memory-queue-keep.ts";
 import { agreedTimeMs, isBeyond, type MarkedPiece, type OutboxEntry, type ShardState } from "./memory-queue-shard.ts";

@@ -1,5 +1,5 @@
+import type { JobAddress, Settlement } from "../../src/domain/jobs/queue.ts";
 import { limits } from "../../src/domain/limits.ts";
-import type { JobAddress, Settlement } from "../../src/domain/queue.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
 import { alive, type Expiring } from "./memory-queue-shard.ts";
 

@@ -1,5 +1,5 @@
-import type { Retry, RetryCall, RetryResult } from "../../src/domain/retry.ts";
-import { SETTLEMENTS_PER_LIFE } from "../../src/domain/retry.ts";
+import type { Retry, RetryCall, RetryResult } from "../../src/domain/jobs/retry.ts";
+import { SETTLEMENTS_PER_LIFE } from "../../src/domain/jobs/retry.ts";
 import {
   count,
   enqueue,

@@ -1,5 +1,5 @@
-import { isFinal } from "../../src/domain/job.ts";
-import type { CancelResult, RescheduleResult } from "../../src/domain/schedule.ts";
+import { isFinal } from "../../src/domain/jobs/job.ts";
+import type { CancelResult, RescheduleResult } from "../../src/domain/jobs/schedule.ts";
 import {
   agreedTimeMs,
   count,

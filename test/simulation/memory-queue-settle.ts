@@ -1,7 +1,7 @@
-import type { StoredEventRow } from "../../src/domain/event-store.ts";
-import { type Attempt, isFinal, type QueuedJob } from "../../src/domain/job.ts";
+import type { StoredEventRow } from "../../src/domain/jobs/event-store.ts";
+import { type Attempt, isFinal, type QueuedJob } from "../../src/domain/jobs/job.ts";
+import type { Lease, Settled, Settlement } from "../../src/domain/jobs/queue.ts";
 import { limits } from "../../src/domain/limits.ts";
-import type { Lease, Settled, Settlement } from "../../src/domain/queue.ts";
 import { keepContent } from "./memory-queue-keep.ts";
 import {
   count,

@@ -1,6 +1,12 @@
-import { type DeliveryEvent, EVENT_EPOCH_MS, type EventType, isByReader, nextEventId } from "../../src/domain/event.ts";
-import type { FinishedJob, StoredEventRow } from "../../src/domain/event-store.ts";
-import { countsFromMessage, encodeFallback, type Fallback } from "../../src/domain/fallback.ts";
+import {
+  type DeliveryEvent,
+  EVENT_EPOCH_MS,
+  type EventType,
+  isByReader,
+  nextEventId,
+} from "../../src/domain/jobs/event.ts";
+import type { FinishedJob, StoredEventRow } from "../../src/domain/jobs/event-store.ts";
+import { countsFromMessage, encodeFallback, type Fallback } from "../../src/domain/jobs/fallback.ts";
 import type {
   Attempt,
   ChannelName,
@@ -9,12 +15,11 @@ import type {
   KeptContent,
   StoredPayload,
   SuppressionReason,
-} from "../../src/domain/job.ts";
-
-import type { JsonObject } from "../../src/domain/json.ts";
+} from "../../src/domain/jobs/job.ts";
+import type { LeaseRole, LeaseState, QueueQuota, TenantQueue } from "../../src/domain/jobs/queue.ts";
+import type { Tag } from "../../src/domain/jobs/tags.ts";
 import { limits } from "../../src/domain/limits.ts";
-import type { LeaseRole, LeaseState, QueueQuota, TenantQueue } from "../../src/domain/queue.ts";
-import type { Tag } from "../../src/domain/tags.ts";
+import type { JsonObject } from "../../src/domain/texts/json.ts";
 
 /** A job's entry in its tenant queue; a parked job keeps it in the same form. */
 export interface QueueEntry {

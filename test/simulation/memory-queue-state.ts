@@ -1,7 +1,7 @@
-import type { BatchPiece, KnownBatch, PieceResult } from "../../src/domain/batch.ts";
 import type { Clock } from "../../src/domain/clock.ts";
 import { isJobId } from "../../src/domain/ids.ts";
-import { isFinal, type JobRecord, type KeptContent, type QueuedJob } from "../../src/domain/job.ts";
+import type { BatchPiece, KnownBatch, PieceResult } from "../../src/domain/jobs/batch.ts";
+import { isFinal, type JobRecord, type KeptContent, type QueuedJob } from "../../src/domain/jobs/job.ts";
 import {
   type AcceptResult,
   type AllowanceCall,
@@ -23,11 +23,11 @@ import {
   type RecordAnswer,
   type RecordTurn,
   type Settled,
-} from "../../src/domain/queue.ts";
+} from "../../src/domain/jobs/queue.ts";
+import type { RetryCall, RetryResult, WaitingContent } from "../../src/domain/jobs/retry.ts";
+import type { CancelResult, RescheduleResult } from "../../src/domain/jobs/schedule.ts";
 import type { Random } from "../../src/domain/random.ts";
-import type { RetryCall, RetryResult, WaitingContent } from "../../src/domain/retry.ts";
-import type { CancelResult, RescheduleResult } from "../../src/domain/schedule.ts";
-import type { TenantRef } from "../../src/domain/tenant.ts";
+import type { TenantRef } from "../../src/domain/tenants/tenant.ts";
 import { accept, acceptPiece, admit, batchUnder, endBatch } from "./memory-queue-accept.ts";
 import { allow } from "./memory-queue-allow.ts";
 import { observe, type Sighting } from "./memory-queue-observe.ts";

@@ -1,5 +1,5 @@
-import type { BatchPiece, BatchQueue, KnownBatch, PieceResult } from "../../src/domain/batch.ts";
-import type { JobRecord, KeptContent, QueuedJob } from "../../src/domain/job.ts";
+import type { BatchPiece, BatchQueue, KnownBatch, PieceResult } from "../../src/domain/jobs/batch.ts";
+import type { JobRecord, KeptContent, QueuedJob } from "../../src/domain/jobs/job.ts";
 import type {
   AcceptResult,
   AllowanceCall,
@@ -23,10 +23,10 @@ import type {
   RecordTurn,
   Settled,
   Settlement,
-} from "../../src/domain/queue.ts";
-import type { RetryCall, RetryQueue, RetryResult, WaitingContent } from "../../src/domain/retry.ts";
-import type { CancelResult, RescheduleResult, WaitingJobs } from "../../src/domain/schedule.ts";
-import type { TenantRef } from "../../src/domain/tenant.ts";
+} from "../../src/domain/jobs/queue.ts";
+import type { RetryCall, RetryQueue, RetryResult, WaitingContent } from "../../src/domain/jobs/retry.ts";
+import type { CancelResult, RescheduleResult, WaitingJobs } from "../../src/domain/jobs/schedule.ts";
+import type { TenantRef } from "../../src/domain/tenants/tenant.ts";
 import type { QueueState } from "./memory-queue-state.ts";
 
 /** The queue in memory: the whole port, over a state that callers may share, copy and set back. Never loses a call. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { QUEUE_SHARE, type Tenant } from "../../src/domain/tenant.ts";
+import { QUEUE_SHARE, type Tenant } from "../../src/domain/tenants/tenant.ts";
 import { aTenant } from "../support/tenants.ts";
 import type { RunOptions } from "./run-options.ts";
 import { SLOT_STORIES } from "./slot-stories.ts";

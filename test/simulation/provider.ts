@@ -1,10 +1,10 @@
-import type { Channel } from "../../src/domain/channel.ts";
-import type { EventType } from "../../src/domain/event.ts";
-import { isFinal, type QueuedJob } from "../../src/domain/job.ts";
+import type { Channel } from "../../src/domain/channels/channel.ts";
+import type { EventType } from "../../src/domain/jobs/event.ts";
+import { isFinal, type QueuedJob } from "../../src/domain/jobs/job.ts";
+import type { Outcome } from "../../src/domain/jobs/outcome.ts";
+import type { DeliveryReport } from "../../src/domain/jobs/report.ts";
 import { limits } from "../../src/domain/limits.ts";
-import type { Outcome } from "../../src/domain/outcome.ts";
-import type { DeliveryReport } from "../../src/domain/report.ts";
-import type { Tenant } from "../../src/domain/tenant.ts";
+import type { Tenant } from "../../src/domain/tenants/tenant.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
 import type { Dice } from "./dice.ts";
 import type { FairnessChecker } from "./fairness-checker.ts";

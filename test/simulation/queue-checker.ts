@@ -1,5 +1,5 @@
+import type { Lease, PullRequest, PullResult, QueueQuota, Settlement } from "../../src/domain/jobs/queue.ts";
 import { limits } from "../../src/domain/limits.ts";
-import type { Lease, PullRequest, PullResult, QueueQuota, Settlement } from "../../src/domain/queue.ts";
 import type { JobChecker, JobTruth } from "./job-checker.ts";
 import type { SettleCall } from "./memory-queue-settle.ts";
 import type { QueueState } from "./memory-queue-state.ts";

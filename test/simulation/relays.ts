@@ -1,5 +1,5 @@
-import type { Relay } from "../../src/domain/channel.ts";
-import type { Tenant } from "../../src/domain/tenant.ts";
+import type { Relay } from "../../src/domain/channels/channel.ts";
+import type { Tenant } from "../../src/domain/tenants/tenant.ts";
 import type { Dice } from "./dice.ts";
 import type { SimClock } from "./sim-clock.ts";
 

@@ -1,4 +1,4 @@
-import { QUEUE_SHARE, type Tenant } from "../../src/domain/tenant.ts";
+import { QUEUE_SHARE, type Tenant } from "../../src/domain/tenants/tenant.ts";
 import { aTenant } from "../support/tenants.ts";
 import type { Dice } from "./dice.ts";
 import { drawNeighbours, drawWeather, type Weather } from "./weather.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { BatchResult } from "../../src/domain/batch.ts";
+import type { BatchResult } from "../../src/domain/jobs/batch.ts";
 import { limits } from "../../src/domain/limits.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
 import { Story } from "./story.ts";

@@ -1,4 +1,4 @@
-import type { QueueQuota } from "../../src/domain/queue.ts";
+import type { QueueQuota } from "../../src/domain/jobs/queue.ts";
 import type { Watch } from "./promises.ts";
 
 /** What a tenant has unfinished. */

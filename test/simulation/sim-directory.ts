@@ -1,5 +1,5 @@
 import { UnavailableError } from "../../src/domain/errors.ts";
-import type { Tenant, TenantDirectory } from "../../src/domain/tenant.ts";
+import type { Tenant, TenantDirectory } from "../../src/domain/tenants/tenant.ts";
 import type { Dice } from "./dice.ts";
 import type { Network } from "./network.ts";
 import type { SimProcess } from "./sim-process.ts";

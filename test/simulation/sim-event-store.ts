@@ -1,6 +1,6 @@
-import type { StoredEventRow } from "../../src/domain/event-store.ts";
-import type { JobRecord } from "../../src/domain/job.ts";
-import type { FailedJob } from "../../src/domain/retry.ts";
+import type { StoredEventRow } from "../../src/domain/jobs/event-store.ts";
+import type { JobRecord } from "../../src/domain/jobs/job.ts";
+import type { FailedJob } from "../../src/domain/jobs/retry.ts";
 import { EventStoreState } from "../engine/recorder/memory-event-store-state.ts";
 import type { Watch } from "./promises.ts";
 

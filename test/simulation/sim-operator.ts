@@ -1,5 +1,5 @@
-import type { Steering } from "../../src/domain/steering.ts";
-import type { Tenant } from "../../src/domain/tenant.ts";
+import type { Steering } from "../../src/domain/tenants/steering.ts";
+import type { Tenant } from "../../src/domain/tenants/tenant.ts";
 import type { Dice } from "./dice.ts";
 import type { JobTruth } from "./job-checker.ts";
 import type { Watch } from "./promises.ts";

@@ -1,8 +1,7 @@
-import type { BatchPiece, BatchQueue, KnownBatch, PieceResult } from "../../src/domain/batch.ts";
 import { sleep } from "../../src/domain/clock.ts";
 import { TransportError, UnavailableError } from "../../src/domain/errors.ts";
-import type { JobRecord, KeptContent, QueuedJob } from "../../src/domain/job.ts";
-import { limits } from "../../src/domain/limits.ts";
+import type { BatchPiece, BatchQueue, KnownBatch, PieceResult } from "../../src/domain/jobs/batch.ts";
+import type { JobRecord, KeptContent, QueuedJob } from "../../src/domain/jobs/job.ts";
 import {
   type AcceptResult,
   type AllowanceCall,
@@ -27,10 +26,11 @@ import {
   type RecordTurn,
   type Settled,
   type Settlement,
-} from "../../src/domain/queue.ts";
-import type { RetryCall, RetryQueue, RetryResult, WaitingContent } from "../../src/domain/retry.ts";
-import type { CancelResult, RescheduleResult, WaitingJobs } from "../../src/domain/schedule.ts";
-import type { Tenant, TenantRef } from "../../src/domain/tenant.ts";
+} from "../../src/domain/jobs/queue.ts";
+import type { RetryCall, RetryQueue, RetryResult, WaitingContent } from "../../src/domain/jobs/retry.ts";
+import type { CancelResult, RescheduleResult, WaitingJobs } from "../../src/domain/jobs/schedule.ts";
+import { limits } from "../../src/domain/limits.ts";
+import type { Tenant, TenantRef } from "../../src/domain/tenants/tenant.ts";
 import type { Call, Network, Server } from "./network.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { WatchedQueue } from "./watched-queue.ts";

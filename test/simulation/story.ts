@@ -1,8 +1,8 @@
-import type { EventType } from "../../src/domain/event.ts";
 import { JobIds } from "../../src/domain/ids.ts";
-import type { JobStatus } from "../../src/domain/job.ts";
-import type { Outcome } from "../../src/domain/outcome.ts";
-import type { Tenant } from "../../src/domain/tenant.ts";
+import type { EventType } from "../../src/domain/jobs/event.ts";
+import type { JobStatus } from "../../src/domain/jobs/job.ts";
+import type { Outcome } from "../../src/domain/jobs/outcome.ts";
+import type { Tenant } from "../../src/domain/tenants/tenant.ts";
 import { aTenant } from "../support/tenants.ts";
 import { Driver } from "./driver.ts";
 import type { JobTruth } from "./job-checker.ts";

@@ -1,4 +1,4 @@
-import { isFinal } from "../../src/domain/job.ts";
+import { isFinal } from "../../src/domain/jobs/job.ts";
 import type { JobTruth } from "./job-checker.ts";
 import type { Watch } from "./promises.ts";
 import type { SimClock } from "./sim-clock.ts";

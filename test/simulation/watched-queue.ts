@@ -1,6 +1,6 @@
-import type { BatchOutcome, BatchPiece, PieceResult } from "../../src/domain/batch.ts";
-import { countsFromMessage } from "../../src/domain/fallback.ts";
-import { isFinal, type QueuedJob } from "../../src/domain/job.ts";
+import type { BatchOutcome, BatchPiece, PieceResult } from "../../src/domain/jobs/batch.ts";
+import { countsFromMessage } from "../../src/domain/jobs/fallback.ts";
+import { isFinal, type QueuedJob } from "../../src/domain/jobs/job.ts";
 import {
   type AcceptResult,
   type AllowanceCall,
@@ -20,10 +20,10 @@ import {
   type RecordTurn,
   type Settled,
   type Settlement,
-} from "../../src/domain/queue.ts";
-import type { RetryCall, RetryResult } from "../../src/domain/retry.ts";
-import type { CancelResult, RescheduleResult } from "../../src/domain/schedule.ts";
-import type { Tenant, TenantRef } from "../../src/domain/tenant.ts";
+} from "../../src/domain/jobs/queue.ts";
+import type { RetryCall, RetryResult } from "../../src/domain/jobs/retry.ts";
+import type { CancelResult, RescheduleResult } from "../../src/domain/jobs/schedule.ts";
+import type { Tenant, TenantRef } from "../../src/domain/tenants/tenant.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
 import type { FairnessChecker } from "./fairness-checker.ts";
 import { isReported, type JobChecker } from "./job-checker.ts";

@@ -1,5 +1,5 @@
-import type { ObserveResult } from "../../src/domain/queue.ts";
-import type { DeliveryReport } from "../../src/domain/report.ts";
+import type { ObserveResult } from "../../src/domain/jobs/queue.ts";
+import type { DeliveryReport } from "../../src/domain/jobs/report.ts";
 import type { Dice } from "./dice.ts";
 import type { JobTruth } from "./job-checker.ts";
 import type { Watch } from "./promises.ts";

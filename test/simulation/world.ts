@@ -1,6 +1,6 @@
+import type { DeliveryReport } from "../../src/domain/jobs/report.ts";
 import { limits } from "../../src/domain/limits.ts";
-import type { DeliveryReport } from "../../src/domain/report.ts";
-import type { TenantRef } from "../../src/domain/tenant.ts";
+import type { TenantRef } from "../../src/domain/tenants/tenant.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
 import { hazardOf } from "./calamities.ts";
 import { Dice } from "./dice.ts";

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import { EVENT_EPOCH_MS } from "../../src/domain/event.ts";
+import { EVENT_EPOCH_MS } from "../../src/domain/jobs/event.ts";
 import { Book, type ExportedEvent, type Message } from "./book.ts";
 import { EventAudit } from "./event-audit.ts";
 import { FaultLog } from "./fault-log.ts";

@@ -1,4 +1,4 @@
-import type { EventType } from "../../src/domain/event.ts";
+import type { EventType } from "../../src/domain/jobs/event.ts";
 
 export type SoakChannel = "email" | "whatsapp" | "wallet";
 

@@ -1,4 +1,4 @@
-import { EVENT_TYPES, eventTimeMs } from "../../src/domain/event.ts";
+import { EVENT_TYPES, eventTimeMs } from "../../src/domain/jobs/event.ts";
 import type { Book, ExportedEvent } from "./book.ts";
 
 /** What the export says of a job: the types of its events, one bit each. */

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { and, eq, ne, sql } from "drizzle-orm";
 import { passes } from "../../src/channels/wallet/tables.ts";
-import { connectPostgres } from "../../src/storage/connect-postgres.ts";
-import { openPglite } from "../../src/storage/pglite.ts";
+import { connectPostgres } from "../../src/storage/postgres/connect-postgres.ts";
+import { openPglite } from "../../src/storage/postgres/pglite.ts";
 import { tenants as tenantsTable, tokenMovements } from "../../src/storage/tables.ts";
 import type { Verdict } from "./judge.ts";
 import type { SoakWorld } from "./soak-world.ts";

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { type ClickHouseClient, ClickHouseLogLevel, createClient } from "@clickhouse/client";
-import { type ClickHouseHttp, serveClickHouseHttp } from "../../src/storage/clickhouse-http.ts";
+import { type ClickHouseHttp, serveClickHouseHttp } from "../../src/storage/clickhouse/clickhouse-http.ts";
 import { eventually } from "../support/eventually.ts";
 import { openClickHouse, type PrivateClickHouse } from "../support/private-clickhouse.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { sql } from "drizzle-orm";
 import { isOutage, UnavailableError } from "../../src/domain/errors.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
-import { Database } from "../../src/storage/database.ts";
-import { sqlState } from "../../src/storage/sql-state.ts";
+import { Database } from "../../src/storage/postgres/database.ts";
+import { sqlState } from "../../src/storage/postgres/sql-state.ts";
 import { temporaryPglite } from "../support/made-home.ts";
 
 let made: Awaited<ReturnType<typeof temporaryPglite>>;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
-import { connectPostgres } from "../../src/storage/connect-postgres.ts";
-import { migrate } from "../../src/storage/migrate.ts";
+import { connectPostgres } from "../../src/storage/postgres/connect-postgres.ts";
+import { migrate } from "../../src/storage/postgres/migrate.ts";
 import { eventually } from "../support/eventually.ts";
 import { createPostgres, type PostgresServer, postgresMissing } from "../support/postgres.ts";
 import { applyMigration, beginMigrations, MIGRATIONS } from "../support/registry-migrations.ts";

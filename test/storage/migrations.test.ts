@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from "bun:test";
 import { sql } from "drizzle-orm";
-import type { AnyDb } from "../../src/storage/database.ts";
-import { migrate, requireSchema } from "../../src/storage/migrate.ts";
+import type { AnyDb } from "../../src/storage/postgres/database.ts";
+import { migrate, requireSchema } from "../../src/storage/postgres/migrate.ts";
 import { IS_PROVING } from "../support/proof.ts";
 import { openRegistryDatabase } from "../support/registry-database.ts";
 import { applyMigration, beginMigrations, MIGRATIONS } from "../support/registry-migrations.ts";

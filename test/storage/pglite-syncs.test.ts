@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PGlite } from "@electric-sql/pglite";
-import { PrivateNodeFs } from "../../src/storage/pglite.ts";
+import { PrivateNodeFs } from "../../src/storage/postgres/pglite.ts";
 import { copyMadePostgres } from "../support/made-home.ts";
 
 let parent: string;

@@ -1,6 +1,6 @@
 import { expect, spyOn, test } from "bun:test";
 import type { SQL } from "bun";
-import { PostgresPool } from "../../src/storage/postgres-pool.ts";
+import { PostgresPool } from "../../src/storage/postgres/postgres-pool.ts";
 import { eventually } from "../support/eventually.ts";
 
 test("however often calls miss their answers, at most two pools have connections at one time", async () => {

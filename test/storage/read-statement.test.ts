@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { EngineError } from "../../src/storage/engine-error.ts";
-import { readStatement } from "../../src/storage/read-statement.ts";
+import { readStatement } from "../../src/storage/analysts/read-statement.ts";
+import { EngineError } from "../../src/storage/clickhouse/engine-error.ts";
 
 const read = (text: string) => readStatement(text, new Set());
 

@@ -18,7 +18,7 @@ import { Redis } from "ioredis";
 import type { Telemetry } from "../../src/domain/telemetry.ts";
 import { systemClock as clock } from "../../src/runtime/system-clock.ts";
 import { UnopenedStoreError } from "../../src/storage/opening-store.ts";
-import { type RedisChild, startRedisChild } from "../../src/storage/redis-child.ts";
+import { type RedisChild, startRedisChild } from "../../src/storage/redis/redis-child.ts";
 import { eventually } from "../support/eventually.ts";
 import { isAlive } from "../support/is-alive.ts";
 

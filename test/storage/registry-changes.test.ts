@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { systemClock } from "../../src/runtime/system-clock.ts";
-import { Database } from "../../src/storage/database.ts";
+import { Database } from "../../src/storage/postgres/database.ts";
 import { RegistryChanges } from "../../src/storage/registry-changes.ts";
 import { eventually } from "../support/eventually.ts";
 import { openRegistryDatabase } from "../support/registry-database.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { sql } from "drizzle-orm";
-import type { EmbeddedPostgres } from "../../src/storage/pglite.ts";
+import type { EmbeddedPostgres } from "../../src/storage/postgres/pglite.ts";
 import { ensureIdentity, noteMasterKey, readIdentity } from "../../src/storage/registry-identity.ts";
 import { temporaryPglite } from "../support/made-home.ts";
 

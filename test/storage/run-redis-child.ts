@@ -1,6 +1,6 @@
 import { Redis } from "ioredis";
 import { systemClock } from "../../src/runtime/system-clock.ts";
-import { startRedisChild } from "../../src/storage/redis-child.ts";
+import { startRedisChild } from "../../src/storage/redis/redis-child.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 
 /** Starts a child on the folder that it is given, writes a key, prints the child's number, and stays until it is killed. */

@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import { type CallMessage, MessageCalls } from "../../src/processes/message-calls.ts";
-import { openRemotePglite } from "../../src/storage/remote-pglite.ts";
+import { openRemotePglite } from "../../src/storage/postgres/remote-pglite.ts";
 
 /** Uses the parent's PostgreSQL as it is told: `hold` stays in a transaction, `add` counts up a hundred times in some. */
 const calls = new MessageCalls((message) => void process.send?.(message));

@@ -11,7 +11,7 @@ import { systemClock as clock } from "../../src/runtime/system-clock.ts";
 import { removeStaging, takeCut } from "../../src/storage/backup/running-cut.ts";
 import { ContentFiles } from "../../src/storage/content-files.ts";
 import { PayloadFiles } from "../../src/storage/payload-files.ts";
-import { type RedisChild, startRedisChild } from "../../src/storage/redis-child.ts";
+import { type RedisChild, startRedisChild } from "../../src/storage/redis/redis-child.ts";
 import { eventually } from "../support/eventually.ts";
 
 let home: string;

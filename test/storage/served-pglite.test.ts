@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PGlite } from "@electric-sql/pglite";
 import { type CallMessage, MessageCalls } from "../../src/processes/message-calls.ts";
-import { PrivateNodeFs } from "../../src/storage/pglite.ts";
-import { BEGIN, END, STATEMENT, servePglite } from "../../src/storage/served-pglite.ts";
+import { PrivateNodeFs } from "../../src/storage/postgres/pglite.ts";
+import { BEGIN, END, STATEMENT, servePglite } from "../../src/storage/postgres/served-pglite.ts";
 import { copyMadePostgres } from "../support/made-home.ts";
 import { Undo } from "../support/undo.ts";
 

@@ -3,7 +3,7 @@ import { PGlite } from "@electric-sql/pglite";
 import { sql } from "drizzle-orm";
 import { integer, pgTable } from "drizzle-orm/pg-core";
 import { drizzle } from "drizzle-orm/pglite";
-import { among, insertPieces } from "../../src/storage/statement-texts.ts";
+import { among, insertPieces } from "../../src/storage/analysts/statement-texts.ts";
 import { slug } from "../../src/storage/tables.ts";
 
 const client = new PGlite();

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { sql } from "drizzle-orm";
-import type { OpenDatabase } from "../../src/storage/database.ts";
-import { rowsOf } from "../../src/storage/rows-of.ts";
+import type { OpenDatabase } from "../../src/storage/postgres/database.ts";
+import { rowsOf } from "../../src/storage/postgres/rows-of.ts";
 import { Upkeep } from "../../src/storage/upkeep.ts";
 import { temporaryPglite } from "../support/made-home.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";

@@ -1,5 +1,5 @@
-import { eventTimeMs } from "../../src/domain/event.ts";
 import { jobTimeMs } from "../../src/domain/ids.ts";
+import { eventTimeMs } from "../../src/domain/jobs/event.ts";
 import { type LoadTenant, readAllEvents } from "./load.ts";
 import type { Waybill } from "./waybill.ts";
 

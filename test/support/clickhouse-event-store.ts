@@ -6,8 +6,8 @@ import { ClickHouse } from "../../src/events/clickhouse.ts";
 import { ClickHouseEventReader } from "../../src/events/clickhouse-event-reader.ts";
 import { ClickHouseEventWriter } from "../../src/events/clickhouse-event-writer.ts";
 import { EventStoreProbe } from "../../src/events/event-store-probe.ts";
-import { migrateEventStore } from "../../src/events/migrate-event-store.ts";
-import type { EventStoreTarget } from "../../src/events/table.ts";
+import { migrateEventStore } from "../../src/events/schema/migrate-event-store.ts";
+import type { EventStoreTarget } from "../../src/events/schema/table.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { openClickHouse } from "./private-clickhouse.ts";
 

@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
-import type { StoredEventRow } from "../../src/domain/event-store.ts";
+import type { StoredEventRow } from "../../src/domain/jobs/event-store.ts";
 import type { ClickHouse } from "../../src/events/clickhouse.ts";
-import { SPARSE_TYPES } from "../../src/events/rollups.ts";
+import { SPARSE_TYPES } from "../../src/events/schema/rollups.ts";
 
 /**
  * Expects that no event is stored twice, and that the tables which ClickHouse derives from the events agree with them.

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { sql } from "drizzle-orm";
 import pglitePackage from "../../node_modules/@electric-sql/pglite/package.json" with { type: "json" };
 import chdbPackage from "../../node_modules/chdb/package.json" with { type: "json" };
-import { eventStoreFoundation, eventStoreMigrations } from "../../src/events/schema.ts";
-import { openPglite } from "../../src/storage/pglite.ts";
+import { eventStoreFoundation, eventStoreMigrations } from "../../src/events/schema/schema.ts";
+import { openPglite } from "../../src/storage/postgres/pglite.ts";
 import { schemaHash } from "./schema-hash.ts";
 
 /** Where the run keeps what the next one also needs: not in its own folder (`memory-folder.ts`). */
@@ -83,10 +83,10 @@ async function hashOfAll(): Promise<string> {
   const target = { database: "waybill", cluster: null };
   const steps = [eventStoreFoundation(target), eventStoreMigrations(target)];
   const sources = [
-    "../../src/events/migrate-event-store.ts",
-    "../../src/events/retention.ts",
-    "../../src/events/alter-tables.ts",
-    "../../src/events/power-cuts.ts",
+    "../../src/events/schema/migrate-event-store.ts",
+    "../../src/events/schema/retention.ts",
+    "../../src/events/schema/alter-tables.ts",
+    "../../src/events/schema/power-cuts.ts",
     "../../src/channels/wallet/sandbox/apple-identity.ts",
     "make-home.ts",
   ];

@@ -1,4 +1,4 @@
-import type { Lease, LeaseRole, LeaseState, Leases } from "../../src/domain/queue.ts";
+import type { Lease, LeaseRole, LeaseState, Leases } from "../../src/domain/jobs/queue.ts";
 
 /** Leases in memory, for all roles: granted by comparison, never by a clock. */
 export class MemoryLeases implements Leases {

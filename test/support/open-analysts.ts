@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { serveClickHouseHttp } from "../../src/storage/clickhouse-http.ts";
+import { serveClickHouseHttp } from "../../src/storage/clickhouse/clickhouse-http.ts";
 import { openClickHouse } from "./private-clickhouse.ts";
 import { QuietTelemetry } from "./quiet-telemetry.ts";
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { PayloadRef, PayloadStore } from "../../src/domain/payload-store.ts";
+import type { PayloadRef, PayloadStore } from "../../src/domain/jobs/payload-store.ts";
 import { eventually } from "./eventually.ts";
 
 interface OpenedStore {

@@ -1,7 +1,7 @@
-import type { ClickHouseAddress } from "../../src/domain/event-store.ts";
+import type { ClickHouseAddress } from "../../src/domain/jobs/event-store.ts";
 import { type ClickHouseServer, connectClickHouse } from "../../src/events/clickhouse.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
-import { startClickHouseChild } from "../../src/storage/clickhouse-child.ts";
+import { startClickHouseChild } from "../../src/storage/clickhouse/clickhouse-child.ts";
 import { QuietTelemetry } from "./quiet-telemetry.ts";
 
 export interface PrivateClickHouse extends ClickHouseServer {

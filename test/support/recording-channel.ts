@@ -1,7 +1,7 @@
-import type { Channel } from "../../src/domain/channel.ts";
-import type { QueuedJob } from "../../src/domain/job.ts";
-import type { Outcome } from "../../src/domain/outcome.ts";
-import type { Tenant } from "../../src/domain/tenant.ts";
+import type { Channel } from "../../src/domain/channels/channel.ts";
+import type { QueuedJob } from "../../src/domain/jobs/job.ts";
+import type { Outcome } from "../../src/domain/jobs/outcome.ts";
+import type { Tenant } from "../../src/domain/tenants/tenant.ts";
 
 /** A channel whose provider does what the test says. */
 export class RecordingChannel implements Channel {

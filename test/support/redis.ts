@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
-import { cutTornTail } from "../../src/storage/torn-tail.ts";
+import { cutTornTail } from "../../src/storage/redis/torn-tail.ts";
 import { eventually } from "./eventually.ts";
 import { freePort } from "./free-port.ts";
 

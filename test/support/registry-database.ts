@@ -5,8 +5,8 @@ import { PGlite, type Results, type Transaction } from "@electric-sql/pglite";
 import { sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/pglite";
 import pglitePackage from "../../node_modules/@electric-sql/pglite/package.json" with { type: "json" };
-import type { OpenDatabase } from "../../src/storage/database.ts";
-import { migrate } from "../../src/storage/migrate.ts";
+import type { OpenDatabase } from "../../src/storage/postgres/database.ts";
+import { migrate } from "../../src/storage/postgres/migrate.ts";
 import { schemaHash } from "./schema-hash.ts";
 
 /** The registry's database on a PGlite that keeps its files in memory, with the current schema and nothing in it. */

@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import { readMigrationFiles } from "drizzle-orm/migrator";
-import type { AnyDb } from "../../src/storage/database.ts";
+import type { AnyDb } from "../../src/storage/postgres/database.ts";
 
 export const MIGRATIONS = readMigrationFiles({
   migrationsFolder: new URL("../../src/storage/migrations", import.meta.url).pathname,

@@ -1,11 +1,11 @@
 import { join } from "node:path";
+import { emailTemplateBody } from "../../src/channels/email/content/stored-template.ts";
 import { emailSecret } from "../../src/channels/email/credentials.ts";
-import { emailTemplateBody } from "../../src/channels/email/stored-template.ts";
 import { domains } from "../../src/channels/email/tables.ts";
-import type { EmailTemplate } from "../../src/domain/email.ts";
-import { connectPostgres } from "../../src/storage/connect-postgres.ts";
-import { migrate } from "../../src/storage/migrate.ts";
-import { openPglite } from "../../src/storage/pglite.ts";
+import type { EmailTemplate } from "../../src/domain/channels/email.ts";
+import { connectPostgres } from "../../src/storage/postgres/connect-postgres.ts";
+import { migrate } from "../../src/storage/postgres/migrate.ts";
+import { openPglite } from "../../src/storage/postgres/pglite.ts";
 import { plans, tenants } from "../../src/storage/tables.ts";
 import { Vault } from "../../src/storage/vault.ts";
 import { apiKeyHash, apiKeyPrefix, newApiKey } from "../../src/tenants/api-key.ts";

@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from "node:crypto";
-import type { VerifiedDomain } from "../../src/domain/domain.ts";
+import type { VerifiedDomain } from "../../src/domain/channels/domain.ts";
 
 const { publicKey, privateKey } = generateKeyPairSync("rsa", {
   modulusLength: 2048,

@@ -1,4 +1,4 @@
-import { QUEUE_SHARE, type Tenant, type TenantDirectory } from "../../src/domain/tenant.ts";
+import { QUEUE_SHARE, type Tenant, type TenantDirectory } from "../../src/domain/tenants/tenant.ts";
 
 export function aTenant(overrides: Partial<Tenant> = {}): Tenant {
   return {

@@ -5,7 +5,7 @@ import { passDevices, passes } from "../../src/channels/wallet/tables.ts";
 import type { Clock } from "../../src/domain/clock.ts";
 import { UnavailableError } from "../../src/domain/errors.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
-import { Database } from "../../src/storage/database.ts";
+import { Database } from "../../src/storage/postgres/database.ts";
 import { TenantRemovals } from "../../src/tenants/tenant-removal.ts";
 import { Front } from "../http/support/front.ts";
 import { must } from "../support/must.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { ErasedHistory } from "../../src/domain/erasure.ts";
-import type { SandboxInbox } from "../../src/domain/report.ts";
-import { MessageRing } from "../../src/domain/sandbox.ts";
+import { MessageRing } from "../../src/domain/channels/sandbox.ts";
+import type { SandboxInbox } from "../../src/domain/jobs/report.ts";
+import type { ErasedHistory } from "../../src/domain/tenants/erasure.ts";
 import { type ErasurePorts, eraseRecipient } from "../../src/tenants/erasure.ts";
 import { Front } from "../http/support/front.ts";
 import { eventually } from "../support/eventually.ts";

@@ -1,6 +1,6 @@
 import type { Clock } from "../../src/domain/clock.ts";
 import type { Random } from "../../src/domain/random.ts";
-import type { ChangeFeed } from "../../src/domain/tenant.ts";
+import type { ChangeFeed } from "../../src/domain/tenants/tenant.ts";
 
 /** When a change must be seen elsewhere. A second is promised; the rest is for machines that stand still for a moment. */
 export const STALE_MS_MAX = 4_000;

@@ -1,8 +1,8 @@
 import { CHANNELS } from "../../src/app/channels.ts";
 import { type OpenRegistry, openRegistry } from "../../src/app/open-registry.ts";
 import type { Telemetry } from "../../src/domain/telemetry.ts";
-import type { ChangeFeed } from "../../src/domain/tenant.ts";
-import type { OpenDatabase } from "../../src/storage/database.ts";
+import type { ChangeFeed } from "../../src/domain/tenants/tenant.ts";
+import type { OpenDatabase } from "../../src/storage/postgres/database.ts";
 import { Vault } from "../../src/storage/vault.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 import { deadFeed, machineRandom, SkippingClock } from "./machine.ts";

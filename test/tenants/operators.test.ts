@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { SandboxInbox, SandboxMessage } from "../../src/domain/report.ts";
+import type { SandboxInbox, SandboxMessage } from "../../src/domain/jobs/report.ts";
 import { type Answer, Front } from "../http/support/front.ts";
 
 const MESSAGE: SandboxMessage = {

@@ -3,7 +3,7 @@ import { sql } from "drizzle-orm";
 import { ChangePace } from "../../src/http/change-pace.ts";
 import { AuditShares } from "../../src/operators/audit-shares.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
-import { TemplateLists } from "../../src/tenants/template-endpoints.ts";
+import { TemplateLists } from "../../src/tenants/endpoints/template-endpoints.ts";
 import { type Answer, Front } from "../http/support/front.ts";
 import { SkippingClock } from "./machine.ts";
 

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sql } from "drizzle-orm";
-import { openPglite } from "../../src/storage/pglite.ts";
+import { openPglite } from "../../src/storage/postgres/pglite.ts";
 
 const home = await mkdtemp(join(tmpdir(), "waybill-pglite-"));
 const folder = join(home, "postgres");
@@ -39,7 +39,7 @@ test("rows written before kill -9 are there after it", async () => {
 
 /** Writes one fact after the other, says so, and waits for its end. */
 const WRITER = `
-  const { openPglite } = await import(${JSON.stringify(join(import.meta.dir, "../../src/storage/pglite.ts"))});
+  const { openPglite } = await import(${JSON.stringify(join(import.meta.dir, "../../src/storage/postgres/pglite.ts"))});
   const { sql } = await import("drizzle-orm");
   const { db } = await openPglite(process.argv.at(-1));
   for (let n = 0; n < 200; n += 1) await db.execute(sql\`insert into facts values (\${n})\`);

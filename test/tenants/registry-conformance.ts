@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { sql } from "drizzle-orm";
 import type { OpenRegistry } from "../../src/app/open-registry.ts";
+import type { AppleSigner } from "../../src/domain/channels/wallet.ts";
 import type { Page } from "../../src/domain/page.ts";
 import type { Done } from "../../src/domain/store-result.ts";
-import { FREE_QUEUE_SHARE, QUEUE_SHARE } from "../../src/domain/tenant.ts";
-import type { AppleSigner } from "../../src/domain/wallet.ts";
-import type { OpenDatabase } from "../../src/storage/database.ts";
-import { migrate } from "../../src/storage/migrate.ts";
+import { FREE_QUEUE_SHARE, QUEUE_SHARE } from "../../src/domain/tenants/tenant.ts";
+import type { OpenDatabase } from "../../src/storage/postgres/database.ts";
+import { migrate } from "../../src/storage/postgres/migrate.ts";
 import type { Registry } from "../../src/storage/registry.ts";
 import { registryState } from "../../src/storage/tables.ts";
 import { keys, templates } from "../../src/tenants/tables.ts";

@@ -1,5 +1,5 @@
 import { test } from "bun:test";
-import { connectPostgres } from "../../src/storage/connect-postgres.ts";
+import { connectPostgres } from "../../src/storage/postgres/connect-postgres.ts";
 import { createPostgres, postgresMissing } from "../support/postgres.ts";
 import { registryConformance } from "./registry-conformance.ts";
 

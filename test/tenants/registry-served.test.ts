@@ -1,4 +1,4 @@
-import { openRemotePglite } from "../../src/storage/remote-pglite.ts";
+import { openRemotePglite } from "../../src/storage/postgres/remote-pglite.ts";
 import { startServedEngine } from "../support/served-engine.ts";
 import { registryConformance } from "./registry-conformance.ts";
 

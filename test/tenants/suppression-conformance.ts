@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { sql } from "drizzle-orm";
 import type { Page } from "../../src/domain/page.ts";
-import type { Suppression, SuppressionRecord } from "../../src/domain/suppressions.ts";
-import type { AnyDb } from "../../src/storage/database.ts";
+import type { Suppression, SuppressionRecord } from "../../src/domain/tenants/suppressions.ts";
+import type { AnyDb } from "../../src/storage/postgres/database.ts";
 import type { Registry } from "../../src/storage/registry.ts";
 import { ownLimits } from "../../src/tenants/limits.ts";
 import { tenantShard } from "../../src/tenants/tenant-shard.ts";

@@ -2,9 +2,9 @@ import { beforeEach, expect, test } from "bun:test";
 import fc from "fast-check";
 import { TransportError, UnavailableError } from "../../src/domain/errors.ts";
 import { jobIdAt } from "../../src/domain/ids.ts";
-import type { JobRecord, JobStatus, SuppressionReason } from "../../src/domain/job.ts";
+import type { JobRecord, JobStatus, SuppressionReason } from "../../src/domain/jobs/job.ts";
+import { FENCED, type Fenced, type Lease, type Observation, type ObserveResult } from "../../src/domain/jobs/queue.ts";
 import type { Page } from "../../src/domain/page.ts";
-import { FENCED, type Fenced, type Lease, type Observation, type ObserveResult } from "../../src/domain/queue.ts";
 import { type Done, done } from "../../src/domain/store-result.ts";
 import {
   readSuppressionName,
@@ -12,7 +12,7 @@ import {
   type SuppressionIndex,
   type SuppressionRecord,
   suppressionName,
-} from "../../src/domain/suppressions.ts";
+} from "../../src/domain/tenants/suppressions.ts";
 import { recipientIndex } from "../../src/storage/recipient-index.ts";
 import type { ErasedNames, SuppressionRegistry } from "../../src/tenants/registry.ts";
 import { SuppressionList } from "../../src/tenants/suppression-list.ts";

@@ -1,6 +1,6 @@
 import type { OpenRegistry } from "../../src/app/open-registry.ts";
-import type { OpenDatabase } from "../../src/storage/database.ts";
-import { migrate } from "../../src/storage/migrate.ts";
+import type { OpenDatabase } from "../../src/storage/postgres/database.ts";
+import { migrate } from "../../src/storage/postgres/migrate.ts";
 import { openTestRegistry } from "./open-test-registry.ts";
 import type { TestDatabase } from "./registry-conformance.ts";
 

@@ -1,11 +1,11 @@
 import type { OpenRegistry } from "../../src/app/open-registry.ts";
-import { firstEventIdAt } from "../../src/domain/event.ts";
-import type { StoredEventRow } from "../../src/domain/event-store.ts";
 import { JobIds } from "../../src/domain/ids.ts";
+import { firstEventIdAt } from "../../src/domain/jobs/event.ts";
+import type { StoredEventRow } from "../../src/domain/jobs/event-store.ts";
 import { NetworkGuard } from "../../src/runtime/network-guard.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { WebhookClient } from "../../src/runtime/webhook-client.ts";
-import { Database, type OpenDatabase } from "../../src/storage/database.ts";
+import { Database, type OpenDatabase } from "../../src/storage/postgres/database.ts";
 import { Vault } from "../../src/storage/vault.ts";
 import { DeliveryRepository, type DisabledWebhook } from "../../src/webhooks/delivery-repository.ts";
 import { NewsDesk } from "../../src/webhooks/news-desk.ts";

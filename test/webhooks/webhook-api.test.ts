@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { firstEventIdAt } from "../../src/domain/event.ts";
+import { firstEventIdAt } from "../../src/domain/jobs/event.ts";
 import { webhookAttempts, webhooks } from "../../src/webhooks/tables.ts";
 import { Front } from "../http/support/front.ts";
 import { must } from "../support/must.ts";

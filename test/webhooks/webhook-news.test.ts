@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { count, eq, sql } from "drizzle-orm";
 import { UnavailableError } from "../../src/domain/errors.ts";
-import { eventTimeMs } from "../../src/domain/event.ts";
-import type { TenantNews } from "../../src/domain/tenant-news.ts";
+import { eventTimeMs } from "../../src/domain/jobs/event.ts";
+import type { TenantNews } from "../../src/domain/tenants/tenant-news.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
-import { Database } from "../../src/storage/database.ts";
 import { OldRows } from "../../src/storage/old-rows.ts";
+import { Database } from "../../src/storage/postgres/database.ts";
 import { NewsDesk } from "../../src/webhooks/news-desk.ts";
 import { shownAttempt } from "../../src/webhooks/schemas.ts";
 import { webhookNews } from "../../src/webhooks/tables.ts";

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
 import { sql } from "drizzle-orm";
 import { UnavailableError } from "../../src/domain/errors.ts";
-import { firstEventIdAt } from "../../src/domain/event.ts";
+import { firstEventIdAt } from "../../src/domain/jobs/event.ts";
 import { shownAttempt, shownWebhook } from "../../src/webhooks/schemas.ts";
 import { webhookAttempts } from "../../src/webhooks/tables.ts";
 import { eventually } from "../support/eventually.ts";

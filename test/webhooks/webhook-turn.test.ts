@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { UnavailableError } from "../../src/domain/errors.ts";
-import { EVENT_IDS_PER_MS } from "../../src/domain/event.ts";
+import { EVENT_IDS_PER_MS } from "../../src/domain/jobs/event.ts";
 import { retryAfterMs } from "../../src/webhooks/progress.ts";
 import type { Progress, SealedWebhook } from "../../src/webhooks/webhook.ts";
 import { FIRST_SPAN, type TurnOrder, type TurnPorts, WebhookTurns } from "../../src/webhooks/webhook-turn.ts";

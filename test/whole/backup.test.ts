@@ -8,7 +8,7 @@ import { passes } from "../../src/channels/wallet/tables.ts";
 import { ClickHouse } from "../../src/events/clickhouse.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { FolderLock } from "../../src/storage/folder-lock.ts";
-import { openPglite } from "../../src/storage/pglite.ts";
+import { openPglite } from "../../src/storage/postgres/pglite.ts";
 import { tenants, tokenMovements } from "../../src/storage/tables.ts";
 import { basicEnvironment } from "../support/basic-environment.ts";
 import { type CommandResult, runCommand } from "../support/command.ts";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { eq, inArray, ne, sql } from "drizzle-orm";
 import { passes } from "../../src/channels/wallet/tables.ts";
-import { openPglite } from "../../src/storage/pglite.ts";
+import { openPglite } from "../../src/storage/postgres/pglite.ts";
 import { tokenMovements } from "../../src/storage/tables.ts";
 import { eventually } from "../support/eventually.ts";
 import { recordProof } from "../support/proof.ts";

@@ -6,7 +6,7 @@ import { platformApple } from "../../src/app/apple.ts";
 import { checkAppleSigner, permitsNfc } from "../../src/channels/wallet/apple/check-apple-signer.ts";
 import { providerParts } from "../../src/commands/check.ts";
 import { loadConfig } from "../../src/config/config.ts";
-import type { AppleSigner } from "../../src/domain/wallet.ts";
+import type { AppleSigner } from "../../src/domain/channels/wallet.ts";
 import { AppleAuthority, PASS_TYPE, TEAM } from "../channels/wallet/apple-authority.ts";
 
 setDefaultTimeout(90_000);

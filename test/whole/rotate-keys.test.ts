@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { sql } from "drizzle-orm";
 import { passes } from "../../src/channels/wallet/tables.ts";
-import { openPglite } from "../../src/storage/pglite.ts";
+import { openPglite } from "../../src/storage/postgres/pglite.ts";
 import { credentials } from "../../src/tenants/tables.ts";
 import { runCommand } from "../support/command.ts";
 import { finalJob, startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { PayloadRoom, ROOM_BYTES, ROOM_WAIT_MS, SHARE_BYTES, StoredPayloads } from "../../src/app/stored-payloads.ts";
-import type { Channel } from "../../src/domain/channel.ts";
+import type { Channel } from "../../src/domain/channels/channel.ts";
 import { UnavailableError } from "../../src/domain/errors.ts";
-import type { QueuedJob } from "../../src/domain/job.ts";
+import type { QueuedJob } from "../../src/domain/jobs/job.ts";
 import { nameOfPayload } from "../../src/http/sending/accept-job.ts";
 import { MemoryPayloads } from "../http/support/memory-payloads.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";

@@ -1,5 +1,5 @@
 import type { ContentStore, StoredContent } from "../../domain/content-store.ts";
-import type { QueuedJob } from "../../domain/job.ts";
+import type { QueuedJob } from "../../domain/jobs/job.ts";
 import type { Attachment } from "./mime/multipart.ts";
 import type { AttachedFile } from "./payload.ts";
 

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import type { Content } from "../../domain/content-store.ts";
-import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../domain/texts/json.ts";
 import { optional } from "../../http/schemas.ts";
 import { complaintAboutMembers } from "../../http/sending/acceptance.ts";
 import { emailLimits } from "./limits.ts";

@@ -1,7 +1,7 @@
 import { isOutage } from "../../domain/errors.ts";
-import type { QueuedJob, SuppressionReason } from "../../domain/job.ts";
-import type { Outcome } from "../../domain/outcome.ts";
-import type { TenantRef } from "../../domain/tenant.ts";
+import type { QueuedJob, SuppressionReason } from "../../domain/jobs/job.ts";
+import type { Outcome } from "../../domain/jobs/outcome.ts";
+import type { TenantRef } from "../../domain/tenants/tenant.ts";
 
 /** The list of addresses that a tenant no longer sends to. Rejects while it is away. */
 export interface BouncedAddresses {

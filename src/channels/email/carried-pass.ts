@@ -1,5 +1,5 @@
-import { type CarriedPass, type MadePass, valuesBefore } from "../../domain/carried-pass.ts";
-import { isJsonArray, isJsonObject, type JsonObject } from "../../domain/json.ts";
+import { type CarriedPass, type MadePass, valuesBefore } from "../../domain/channels/carried-pass.ts";
+import { isJsonArray, isJsonObject, type JsonObject } from "../../domain/texts/json.ts";
 import { acceptCarrying, type CarryingForm, type PassDesk } from "../../http/sending/carried-pass.ts";
 import { acceptEmail } from "./request.ts";
 

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import type { JsonObject } from "../../domain/json.ts";
+import type { JsonObject } from "../../domain/texts/json.ts";
 import type { ContentKind } from "../../http/content-kind.ts";
 import { EmailComposer, writtenHtml } from "./email-composer.ts";
 import { type Addressee, type EmailPayload, parsePayload } from "./payload.ts";

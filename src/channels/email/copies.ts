@@ -1,18 +1,18 @@
-import { recipientKey } from "../../domain/email.ts";
+import { recipientKey } from "../../domain/channels/email.ts";
 import { jobTimeMs } from "../../domain/ids.ts";
-import type { QueuedJob } from "../../domain/job.ts";
+import type { QueuedJob } from "../../domain/jobs/job.ts";
+import type { FurtherEvent, Outcome } from "../../domain/jobs/outcome.ts";
 import { limits } from "../../domain/limits.ts";
-import type { FurtherEvent, Outcome } from "../../domain/outcome.ts";
-import type { SuppressionLookup } from "../../domain/suppressions.ts";
-import type { TenantRef } from "../../domain/tenant.ts";
+import type { SuppressionLookup } from "../../domain/tenants/suppressions.ts";
+import type { TenantRef } from "../../domain/tenants/tenant.ts";
+import { headerText } from "./content/header-text.ts";
 import { bounceBy } from "./failure-report.ts";
-import { headerText } from "./header-text.ts";
 import { emailLimits } from "./limits.ts";
 import { recipientMark } from "./message-id.ts";
 import { type Mailbox, mailboxOf, type NamedAddress } from "./mime/header-values.ts";
 import type { MailParts } from "./mime/mail-message.ts";
 import type { Addressee } from "./payload.ts";
-import type { SmtpFailure } from "./smtp-replies.ts";
+import type { SmtpFailure } from "./smtp/smtp-replies.ts";
 
 interface Recipients {
   readonly tenant: TenantRef;

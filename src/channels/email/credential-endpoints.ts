@@ -1,9 +1,9 @@
 import { Type } from "@sinclair/typebox";
-import { parseAddress } from "../../domain/email.ts";
+import { parseAddress } from "../../domain/channels/email.ts";
+import { parseSmtpUrl } from "../../domain/channels/smtp-url.ts";
 import { limits } from "../../domain/limits.ts";
-import { parseSmtpUrl } from "../../domain/smtp-url.ts";
 import type { Invalid } from "../../domain/store-result.ts";
-import { isDay } from "../../domain/warm-up.ts";
+import { isDay } from "../../domain/tenants/warm-up.ts";
 import { ApiError } from "../../http/api-error.ts";
 import { credentialsStored, replyStored } from "../../http/credential-kind.ts";
 import { type Endpoint, operatorEndpoint } from "../../http/endpoint.ts";

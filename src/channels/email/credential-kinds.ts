@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { Type } from "@sinclair/typebox";
-import { parseSmtpUrl } from "../../domain/smtp-url.ts";
+import { parseSmtpUrl } from "../../domain/channels/smtp-url.ts";
 import type { CredentialKind } from "../../http/credential-kind.ts";
 import { parseEmailCredentials } from "./credentials.ts";
 

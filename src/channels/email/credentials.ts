@@ -1,10 +1,10 @@
-import type { EmailSender } from "../../domain/email.ts";
-import { isJsonObject } from "../../domain/json.ts";
+import type { EmailSender } from "../../domain/channels/email.ts";
+import { parseSmtpUrl } from "../../domain/channels/smtp-url.ts";
 import { limits } from "../../domain/limits.ts";
-import { parseSmtpUrl } from "../../domain/smtp-url.ts";
 import { type Done, done, type Invalid, invalid } from "../../domain/store-result.ts";
-import { isDay } from "../../domain/warm-up.ts";
-import { checkText } from "../../storage/check-text.ts";
+import { isDay } from "../../domain/tenants/warm-up.ts";
+import { isJsonObject } from "../../domain/texts/json.ts";
+import { checkText } from "../../storage/postgres/check-text.ts";
 import type { Secret, SecretPlace } from "../../storage/vault.ts";
 
 export interface EmailCredentials {

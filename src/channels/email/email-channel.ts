@@ -1,21 +1,20 @@
-import type { Channel, Relay } from "../../domain/channel.ts";
+import type { Channel, Relay } from "../../domain/channels/channel.ts";
+import type { DomainSigning } from "../../domain/channels/domain.ts";
+import { DEFAULT_TRACKING, namesMachine, type TrackingChoice } from "../../domain/channels/email.ts";
+import { parseSmtpUrl, type SmtpServer } from "../../domain/channels/smtp-url.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { ContentStore } from "../../domain/content-store.ts";
-import type { DomainSigning } from "../../domain/domain.ts";
-import { DEFAULT_TRACKING, namesMachine, type TrackingChoice } from "../../domain/email.ts";
 import { isOutage } from "../../domain/errors.ts";
-import type { QueuedJob } from "../../domain/job.ts";
+import type { QueuedJob } from "../../domain/jobs/job.ts";
+import type { Outcome } from "../../domain/jobs/outcome.ts";
 import { limits } from "../../domain/limits.ts";
-import type { OutboundGuard } from "../../domain/outbound.ts";
-import type { Outcome } from "../../domain/outcome.ts";
 import { remember } from "../../domain/remember.ts";
-import { parseSmtpUrl, type SmtpServer } from "../../domain/smtp-url.ts";
-import type { SuppressionLookup } from "../../domain/suppressions.ts";
-import type { Tenant } from "../../domain/tenant.ts";
+import type { SuppressionLookup } from "../../domain/tenants/suppressions.ts";
+import type { Tenant } from "../../domain/tenants/tenant.ts";
+import type { OutboundGuard } from "../../domain/texts/outbound.ts";
 import { attachedFiles, keptBytes, LostContentError } from "./attached-files.ts";
 import { type BouncedAddresses, suppressBounced } from "./bounced-addresses.ts";
 import { Copies, mailboxesOf, named } from "./copies.ts";
-import { type DestinationAnswer, DestinationPace } from "./destination-pace.ts";
 import { EmailComposer, type EmailContent, writtenHtml } from "./email-composer.ts";
 import { EmailLinks } from "./email-links.ts";
 import { bounceBy } from "./failure-report.ts";
@@ -29,7 +28,8 @@ import { type MailMessage, type MailParts, mailMessage } from "./mime/mail-messa
 import type { Attachment } from "./mime/multipart.ts";
 import { type OwnSender, ownSenderOf } from "./own-sender.ts";
 import { type EmailPayload, parsePayload } from "./payload.ts";
-import { SmtpPools } from "./smtp-pools.ts";
+import { type DestinationAnswer, DestinationPace } from "./smtp/destination-pace.ts";
+import { SmtpPools } from "./smtp/smtp-pools.ts";
 import {
   asksForSlowness,
   failureOf,
@@ -39,8 +39,8 @@ import {
   type SmtpFailure,
   type SmtpRelay,
   smtpOutcome,
-} from "./smtp-replies.ts";
-import { SmtpError, type SmtpTimeouts } from "./smtp-session.ts";
+} from "./smtp/smtp-replies.ts";
+import { SmtpError, type SmtpTimeouts } from "./smtp/smtp-session.ts";
 import type { SpamScreen } from "./spam/spam-screen.ts";
 
 export interface EmailChannelOptions {

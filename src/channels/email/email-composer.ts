@@ -1,11 +1,11 @@
-import type { JsonObject } from "../../domain/json.ts";
-import type { Tenant } from "../../domain/tenant.ts";
-import { type FilledHtml, type FilledText, HtmlTemplate, TextTemplate } from "./email-template.ts";
-import { headerText } from "./header-text.ts";
+import type { Tenant } from "../../domain/tenants/tenant.ts";
+import type { JsonObject } from "../../domain/texts/json.ts";
+import { type FilledHtml, type FilledText, HtmlTemplate, TextTemplate } from "./content/email-template.ts";
+import { headerText } from "./content/header-text.ts";
+import { RenderTooLargeError } from "./content/template.ts";
+import { TextCache } from "./content/text-cache.ts";
 import { emailLimits } from "./limits.ts";
 import type { EmailPayload } from "./payload.ts";
-import { RenderTooLargeError } from "./template.ts";
-import { TextCache } from "./text-cache.ts";
 import { SAMPLE_UNSUBSCRIBE_URL, UNSUBSCRIBE_URL, withUnsubscribeUrl } from "./unsubscribe-url.ts";
 
 /** The content of one message. */

@@ -1,9 +1,9 @@
-import type { TrackingChoice } from "../../domain/email.ts";
-import type { QueuedJob } from "../../domain/job.ts";
+import type { TrackingChoice } from "../../domain/channels/email.ts";
+import type { QueuedJob } from "../../domain/jobs/job.ts";
 import { limits } from "../../domain/limits.ts";
+import type { Tracking } from "./content/tracked-html.ts";
 import { emailLimits } from "./limits.ts";
 import type { LinkSigner } from "./links/link-tokens.ts";
-import type { Tracking } from "./tracked-html.ts";
 
 /** Our links in a message: the tracking pixel, redirects for its own links, and the unsubscribe link. */
 export class EmailLinks {

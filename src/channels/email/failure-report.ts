@@ -1,8 +1,8 @@
-import { recipientKey } from "../../domain/email.ts";
-import type { JsonObject } from "../../domain/json.ts";
-import { judgeRefusal } from "../../domain/mail-refusals.ts";
-import { recipientDomain } from "../../domain/recipient-index.ts";
-import type { DeliveryReport } from "../../domain/report.ts";
+import { recipientKey } from "../../domain/channels/email.ts";
+import { judgeRefusal } from "../../domain/channels/mail-refusals.ts";
+import type { DeliveryReport } from "../../domain/jobs/report.ts";
+import { recipientDomain } from "../../domain/tenants/recipient-index.ts";
+import type { JsonObject } from "../../domain/texts/json.ts";
 
 /** Why a message could not be delivered, according to an MTA's log or a delivery status notification. */
 export interface Failure {

@@ -1,8 +1,8 @@
 import { Type } from "@sinclair/typebox";
-import { isRoutedOn, parseRecipient } from "../../domain/email.ts";
-import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
+import { isRoutedOn, parseRecipient } from "../../domain/channels/email.ts";
+import { TAG_WORD, TAGS_MAX, type Tag } from "../../domain/jobs/tags.ts";
 import { limits } from "../../domain/limits.ts";
-import { TAG_WORD, TAGS_MAX, type Tag } from "../../domain/tags.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../domain/texts/json.ts";
 import { optional, trackingSchema, withNulls } from "../../http/schemas.ts";
 import { complaintAboutMembers } from "../../http/sending/acceptance.ts";
 import { emailLimits } from "./limits.ts";

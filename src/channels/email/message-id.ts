@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
-import { recipientKey } from "../../domain/email.ts";
+import { recipientKey } from "../../domain/channels/email.ts";
 import { isJobId } from "../../domain/ids.ts";
-import { TENANT_ID } from "../../domain/tenant.ts";
+import { TENANT_ID } from "../../domain/tenants/tenant.ts";
 
 /**
  * The Message-ID of a job's e-mail (RFC 5322, 3.6.4): `<job_id.tenant@domain>`. It is the same at every attempt, so a

@@ -1,6 +1,6 @@
-import type { VerifiedDomain } from "../../domain/domain.ts";
-import type { EmailSender } from "../../domain/email.ts";
-import type { Tenant } from "../../domain/tenant.ts";
+import type { VerifiedDomain } from "../../domain/channels/domain.ts";
+import type { EmailSender } from "../../domain/channels/email.ts";
+import type { Tenant } from "../../domain/tenants/tenant.ts";
 
 /** Whether and how a tenant's e-mail may be sent under its own name. */
 export type OwnSender =

@@ -1,6 +1,6 @@
+import type { TrackingChoice } from "../../domain/channels/email.ts";
 import type { StoredContent } from "../../domain/content-store.ts";
-import type { TrackingChoice } from "../../domain/email.ts";
-import { isJsonObject, type Json, type JsonObject, parseJsonObject, parseWritten } from "../../domain/json.ts";
+import { isJsonObject, type Json, type JsonObject, parseJsonObject, parseWritten } from "../../domain/texts/json.ts";
 
 /** What is queued of an e-mail. */
 export interface EmailPayload {

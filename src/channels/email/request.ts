@@ -1,16 +1,18 @@
 import { Type } from "@sinclair/typebox";
+import { isRoutedOn, normaliseAddress, parseRecipient } from "../../domain/channels/email.ts";
 import type { Content } from "../../domain/content-store.ts";
-import { CONTROL } from "../../domain/control-characters.ts";
-import { isRoutedOn, normaliseAddress, parseRecipient } from "../../domain/email.ts";
-import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
+import type { Tag } from "../../domain/jobs/tags.ts";
 import { limits } from "../../domain/limits.ts";
-import { readTopic, TOPIC_RULE } from "../../domain/suppressions.ts";
-import type { Tag } from "../../domain/tags.ts";
-import type { Tenant } from "../../domain/tenant.ts";
+import { readTopic, TOPIC_RULE } from "../../domain/tenants/suppressions.ts";
+import type { Tenant } from "../../domain/tenants/tenant.ts";
+import { CONTROL } from "../../domain/texts/control-characters.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../domain/texts/json.ts";
 import { optional } from "../../http/schemas.ts";
 import { type Acceptance, presentMembers, type Refusal, unknownMember } from "../../http/sending/acceptance.ts";
 import { Attachments, type ReadAttachments, readAttachments } from "./attachments.ts";
-import { brokenByText, checkFilledHtml, wouldBeTooLarge } from "./filled-html.ts";
+import { brokenByText, checkFilledHtml, wouldBeTooLarge } from "./content/filled-html.ts";
+import { violationOf } from "./content/html-rules.ts";
+import { undottedPlaceholder } from "./content/placeholder-faults.ts";
 import {
   FURTHER_MEMBERS,
   type FurtherMembers,
@@ -19,11 +21,9 @@ import {
   readTags,
   Tags,
 } from "./further-members.ts";
-import { violationOf } from "./html-rules.ts";
 import { emailLimits } from "./limits.ts";
 import { ownSenderOf } from "./own-sender.ts";
 import { encodePayload } from "./payload.ts";
-import { undottedPlaceholder } from "./placeholder-faults.ts";
 
 /** The body of `POST /v1/send/email`. */
 export const EmailSend = Type.Object(

@@ -1,4 +1,4 @@
-import { isJsonObject } from "../../domain/json.ts";
+import { isJsonObject } from "../../domain/texts/json.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
 import { batchEndpoint } from "../../http/sending/batch-endpoint.ts";
 import { acceptWithoutPass, carrying, type PassDesk } from "../../http/sending/carried-pass.ts";

@@ -1,5 +1,5 @@
 import { boolean, index, pgTable, text, timestamp } from "drizzle-orm/pg-core";
-import type { DomainStatus, Finding } from "../../domain/domain.ts";
+import type { DomainStatus, Finding } from "../../domain/channels/domain.ts";
 import { createdAt, json, slug, tenantId } from "../../storage/tables.ts";
 
 /** Tenants' sending domains. A domain belongs to at most one tenant. */

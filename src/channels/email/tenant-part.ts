@@ -1,10 +1,10 @@
-import type { VerifiedDomain } from "../../domain/domain.ts";
-import type { EmailSender, EmailTemplate, TrackingChoice } from "../../domain/email.ts";
+import type { VerifiedDomain } from "../../domain/channels/domain.ts";
+import type { EmailSender, EmailTemplate, TrackingChoice } from "../../domain/channels/email.ts";
 import type { StoredTemplates, TenantPart, TenantTable } from "../../storage/tenant-part.ts";
+import { parseEmailTemplate } from "./content/stored-template.ts";
 import { emailCredentialsPlace, parseEmailCredentials } from "./credentials.ts";
 import { keyPlace, verifiedDomainOf } from "./domains/domain-repository.ts";
 import { senderKeyPlace } from "./domains/sender-domain-repository.ts";
-import { parseEmailTemplate } from "./stored-template.ts";
 import { domains, senderDomains } from "./tables.ts";
 
 interface EmailMembers {
@@ -17,7 +17,7 @@ interface EmailMembers {
   readonly tracking?: TrackingChoice;
 }
 
-declare module "../../domain/tenant.ts" {
+declare module "../../domain/tenants/tenant.ts" {
   interface ChannelMembers extends EmailMembers {}
 }
 

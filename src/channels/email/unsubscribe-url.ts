@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../domain/json.ts";
+import type { JsonObject } from "../../domain/texts/json.ts";
 
 /** The placeholder for the address of the message's own unsubscribe link, in HTML and text. */
 export const UNSUBSCRIBE_URL = "unsubscribe_url";

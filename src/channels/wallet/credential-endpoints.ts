@@ -1,6 +1,6 @@
 import { createPrivateKey } from "node:crypto";
-import { isJsonObject, type JsonObject } from "../../domain/json.ts";
-import type { AppleSigner, GoogleIssuer } from "../../domain/wallet.ts";
+import type { AppleSigner, GoogleIssuer } from "../../domain/channels/wallet.ts";
+import { isJsonObject, type JsonObject } from "../../domain/texts/json.ts";
 import { ApiError } from "../../http/api-error.ts";
 import {
   credentialsStored,

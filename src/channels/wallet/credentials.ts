@@ -1,5 +1,5 @@
-import { isJsonObject, type JsonObject } from "../../domain/json.ts";
-import type { AppleSigner, GoogleIssuer } from "../../domain/wallet.ts";
+import type { AppleSigner, GoogleIssuer } from "../../domain/channels/wallet.ts";
+import { isJsonObject, type JsonObject } from "../../domain/texts/json.ts";
 import type { Secret, SecretPlace } from "../../storage/vault.ts";
 
 /** Where the registry stores a tenant's credentials for Apple passes. */

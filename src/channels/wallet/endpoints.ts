@@ -1,6 +1,6 @@
+import type { PlatformCredentials } from "../../domain/channels/platform.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { JobIds } from "../../domain/ids.ts";
-import type { PlatformCredentials } from "../../domain/platform.ts";
 import type { Random } from "../../domain/random.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import { CallTurns } from "../../http/call-turns.ts";

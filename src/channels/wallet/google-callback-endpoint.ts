@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import type { Clock } from "../../domain/clock.ts";
-import { isJsonObject } from "../../domain/json.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
+import { isJsonObject } from "../../domain/texts/json.ts";
 import { ApiError } from "../../http/api-error.ts";
 import { CallTurns } from "../../http/call-turns.ts";
 import { type Endpoint, endpoint, reply } from "../../http/endpoint.ts";

@@ -1,8 +1,8 @@
 import { Type } from "@sinclair/typebox";
-import type { JsonObject } from "../../domain/json.ts";
-import { googleIssuerOf, type PlatformCredentials } from "../../domain/platform.ts";
-import type { Tenant } from "../../domain/tenant.ts";
-import { GOOGLE_KINDS } from "../../domain/wallet.ts";
+import { googleIssuerOf, type PlatformCredentials } from "../../domain/channels/platform.ts";
+import { GOOGLE_KINDS } from "../../domain/channels/wallet.ts";
+import type { Tenant } from "../../domain/tenants/tenant.ts";
+import type { JsonObject } from "../../domain/texts/json.ts";
 import { ApiError } from "../../http/api-error.ts";
 import { type Endpoint, reply, tenantEndpoint } from "../../http/endpoint.ts";
 import { CONFLICT, tenantFailure } from "../../http/failures.ts";

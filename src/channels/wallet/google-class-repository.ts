@@ -1,6 +1,6 @@
 import { eq } from "drizzle-orm";
 import type { Clock } from "../../domain/clock.ts";
-import type { AnyDb, Database } from "../../storage/database.ts";
+import type { AnyDb, Database } from "../../storage/postgres/database.ts";
 import type { GoogleClassOwners } from "./google-classes.ts";
 import { walletLimits } from "./limits.ts";
 import { googleClasses } from "./tables.ts";

@@ -1,6 +1,6 @@
-import type { JsonObject } from "../../domain/json.ts";
-import type { Tenant } from "../../domain/tenant.ts";
-import type { GoogleKind, Unusable } from "../../domain/wallet.ts";
+import type { GoogleKind, Unusable } from "../../domain/channels/wallet.ts";
+import type { Tenant } from "../../domain/tenants/tenant.ts";
+import type { JsonObject } from "../../domain/texts/json.ts";
 
 /** The common part of several Google Wallet passes, as the REST API defines it. `data` contains its `id`. */
 export interface GoogleClass {

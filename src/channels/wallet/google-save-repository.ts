@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { and, desc, eq, inArray, isNull, lte, ne, sql } from "drizzle-orm";
 import type { Clock } from "../../domain/clock.ts";
-import type { AnyDb, Database } from "../../storage/database.ts";
+import type { AnyDb, Database } from "../../storage/postgres/database.ts";
 import { tenants } from "../../storage/tables.ts";
 import type { GoogleCallback } from "./google/callbacks/signed-callback.ts";
 import type { CalledPass, GoogleSaves, TakenCallback } from "./google-saves.ts";

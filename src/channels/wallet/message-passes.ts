@@ -1,7 +1,7 @@
-import type { CarriedPasses, MadePass } from "../../domain/carried-pass.ts";
-import type { QueuedJob } from "../../domain/job.ts";
-import type { Outcome } from "../../domain/outcome.ts";
-import type { Tenant } from "../../domain/tenant.ts";
+import type { CarriedPasses, MadePass } from "../../domain/channels/carried-pass.ts";
+import type { QueuedJob } from "../../domain/jobs/job.ts";
+import type { Outcome } from "../../domain/jobs/outcome.ts";
+import type { Tenant } from "../../domain/tenants/tenant.ts";
 import type { FileLinks } from "./pass-file-links.ts";
 import type { BundleMaker, Pass, PassStore, SaveLinks } from "./passes.ts";
 import type { GooglePassDeliverer } from "./wallet-channel.ts";

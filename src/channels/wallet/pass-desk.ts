@@ -1,6 +1,6 @@
+import { googleIssuerOf } from "../../domain/channels/platform.ts";
 import type { JobIds } from "../../domain/ids.ts";
-import { isJsonObject } from "../../domain/json.ts";
-import { googleIssuerOf } from "../../domain/platform.ts";
+import { isJsonObject } from "../../domain/texts/json.ts";
 import { type Refusal, unknownMember } from "../../http/sending/acceptance.ts";
 import type { PassDesk } from "../../http/sending/carried-pass.ts";
 import { discard, newPass, type PassTakingPorts, requireCredentials, requireOwn, storeOnce } from "./pass-taking.ts";

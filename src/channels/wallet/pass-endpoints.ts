@@ -1,10 +1,10 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { appleSignerOf, googleIssuerOf, type PlatformCredentials } from "../../domain/channels/platform.ts";
+import type { AppleContent, PassContent } from "../../domain/channels/wallet.ts";
 import type { Clock } from "../../domain/clock.ts";
 import { isJobId, type JobIds } from "../../domain/ids.ts";
-import { appleSignerOf, googleIssuerOf, type PlatformCredentials } from "../../domain/platform.ts";
-import { quotaOf } from "../../domain/queue.ts";
-import type { Tenant } from "../../domain/tenant.ts";
-import type { AppleContent, PassContent } from "../../domain/wallet.ts";
+import { quotaOf } from "../../domain/jobs/queue.ts";
+import type { Tenant } from "../../domain/tenants/tenant.ts";
 import { ApiError } from "../../http/api-error.ts";
 import { type Endpoint, reply, tenantEndpoint } from "../../http/endpoint.ts";
 import type { Exchange } from "../../http/exchange.ts";

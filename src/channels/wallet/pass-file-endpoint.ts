@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import type { Tenant } from "../../domain/tenant.ts";
+import type { Tenant } from "../../domain/tenants/tenant.ts";
 import { ApiError } from "../../http/api-error.ts";
 import type { CallTurns } from "../../http/call-turns.ts";
 import { type Endpoint, endpoint, reply, tenantEndpoint } from "../../http/endpoint.ts";

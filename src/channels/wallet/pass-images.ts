@@ -1,7 +1,7 @@
 import { and, asc, eq, not, notExists, sql } from "drizzle-orm";
-import type { PassContent } from "../../domain/wallet.ts";
-import type { AnyDb } from "../../storage/database.ts";
-import { among, insertPieces } from "../../storage/statement-texts.ts";
+import type { PassContent } from "../../domain/channels/wallet.ts";
+import { among, insertPieces } from "../../storage/analysts/statement-texts.ts";
+import type { AnyDb } from "../../storage/postgres/database.ts";
 import { isCounted } from "./image-hash.ts";
 import type { Pass, RefusedChange } from "./passes.ts";
 import { sizeProblem, sumOf } from "./request/apple-images.ts";

@@ -1,10 +1,10 @@
 import { and, asc, eq, gt, gte, isNull, lt, lte, ne, or, sql } from "drizzle-orm";
+import { GOOGLE_KINDS, PASS_STYLES, type PassContent, type PassStrings } from "../../domain/channels/wallet.ts";
 import type { Clock } from "../../domain/clock.ts";
-import { isJsonObject, type JsonObject } from "../../domain/json.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
-import { GOOGLE_KINDS, PASS_STYLES, type PassContent, type PassStrings } from "../../domain/wallet.ts";
-import type { AnyDb, Database } from "../../storage/database.ts";
-import { sqlState } from "../../storage/sql-state.ts";
+import { isJsonObject, type JsonObject } from "../../domain/texts/json.ts";
+import type { AnyDb, Database } from "../../storage/postgres/database.ts";
+import { sqlState } from "../../storage/postgres/sql-state.ts";
 import { exactJson, tenants, tokenMovements } from "../../storage/tables.ts";
 import type { SecretPlace, Vault } from "../../storage/vault.ts";
 import { FailedPasses } from "./failed-passes.ts";

@@ -1,13 +1,13 @@
 import type { Clock } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
-import type { EventReader } from "../../domain/event-store.ts";
-import { isFinal, type JobRecord } from "../../domain/job.ts";
-import { KnownWaits } from "../../domain/known-waits.ts";
-import type { FrontQueue } from "../../domain/queue.ts";
+import type { EventReader } from "../../domain/jobs/event-store.ts";
+import { isFinal, type JobRecord } from "../../domain/jobs/job.ts";
+import { KnownWaits } from "../../domain/jobs/known-waits.ts";
+import type { FrontQueue } from "../../domain/jobs/queue.ts";
+import { Unjudged } from "../../domain/jobs/unjudged.ts";
 import { Repeated } from "../../domain/repeated.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
-import type { Tenant, TenantDirectory } from "../../domain/tenant.ts";
-import { Unjudged } from "../../domain/unjudged.ts";
+import type { Tenant, TenantDirectory } from "../../domain/tenants/tenant.ts";
 import { walletLimits } from "./limits.ts";
 import type { PassStore, UnfinishedPass } from "./passes.ts";
 

@@ -1,11 +1,11 @@
+import { appleSignerOf, googleIssuerOf, type PlatformCredentials } from "../../domain/channels/platform.ts";
+import type { PassContent, PassType } from "../../domain/channels/wallet.ts";
 import { type Clock, sleep } from "../../domain/clock.ts";
-import { appleSignerOf, googleIssuerOf, type PlatformCredentials } from "../../domain/platform.ts";
-import type { FrontQueue, Idempotency, IdempotencyKeys } from "../../domain/queue.ts";
+import type { FrontQueue, Idempotency, IdempotencyKeys } from "../../domain/jobs/queue.ts";
 import type { Random } from "../../domain/random.ts";
 import type { Done, Missing } from "../../domain/store-result.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
-import type { Tenant } from "../../domain/tenant.ts";
-import type { PassContent, PassType } from "../../domain/wallet.ts";
+import type { Tenant } from "../../domain/tenants/tenant.ts";
 import { ApiError } from "../../http/api-error.ts";
 import { keyConflict } from "../../http/sending/accepted-answer.ts";
 import { resultOf } from "../../http/store-results.ts";

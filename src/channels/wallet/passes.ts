@@ -1,5 +1,5 @@
-import type { Tenant } from "../../domain/tenant.ts";
-import type { GoogleContent, NotificationKind, PassContent, Unusable } from "../../domain/wallet.ts";
+import type { GoogleContent, NotificationKind, PassContent, Unusable } from "../../domain/channels/wallet.ts";
+import type { Tenant } from "../../domain/tenants/tenant.ts";
 
 /**
  * A pass. `creating` until its first job has ended, `failed` if that job ended without a pass: then its token is given

@@ -1,4 +1,4 @@
-import { parseJsonObject } from "../../domain/json.ts";
+import { parseJsonObject } from "../../domain/texts/json.ts";
 
 /** What is queued of a pass. The pass itself is in the registry, stored before the job was accepted. */
 export interface WalletPayload {

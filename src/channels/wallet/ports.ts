@@ -1,5 +1,5 @@
-import type { OutboundGuard } from "../../domain/outbound.ts";
-import type { AppleSigner } from "../../domain/wallet.ts";
+import type { AppleSigner } from "../../domain/channels/wallet.ts";
+import type { OutboundGuard } from "../../domain/texts/outbound.ts";
 import type { CallTurns } from "../../http/call-turns.ts";
 import type { GoogleCallbacks } from "./google/callbacks/google-callbacks.ts";
 import type { GoogleClasses } from "./google-classes.ts";

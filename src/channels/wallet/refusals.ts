@@ -1,5 +1,5 @@
-import type { Tenant } from "../../domain/tenant.ts";
-import type { AppleSigner, PassContent, PassType, Unusable } from "../../domain/wallet.ts";
+import type { AppleSigner, PassContent, PassType, Unusable } from "../../domain/channels/wallet.ts";
+import type { Tenant } from "../../domain/tenants/tenant.ts";
 import { ApiError } from "../../http/api-error.ts";
 import { failure, tenantFailure } from "../../http/failures.ts";
 import { permitsNfc } from "./apple/check-apple-signer.ts";

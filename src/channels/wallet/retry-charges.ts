@@ -1,5 +1,5 @@
-import { carriesPass } from "../../domain/carried-pass.ts";
-import type { RetryCharge, RetryCharges } from "../../domain/retry.ts";
+import { carriesPass } from "../../domain/channels/carried-pass.ts";
+import type { RetryCharge, RetryCharges } from "../../domain/jobs/retry.ts";
 import type { PassStore } from "./passes.ts";
 import { parsePayload } from "./payload.ts";
 

@@ -1,8 +1,8 @@
+import { googleIssuerOf } from "../../domain/channels/platform.ts";
+import type { GoogleKind } from "../../domain/channels/wallet.ts";
 import type { JobIds } from "../../domain/ids.ts";
-import { googleIssuerOf } from "../../domain/platform.ts";
-import { quotaOf } from "../../domain/queue.ts";
-import type { Tenant } from "../../domain/tenant.ts";
-import type { GoogleKind } from "../../domain/wallet.ts";
+import { quotaOf } from "../../domain/jobs/queue.ts";
+import type { Tenant } from "../../domain/tenants/tenant.ts";
 import { ApiError } from "../../http/api-error.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import type { Exchange } from "../../http/exchange.ts";

@@ -1,5 +1,5 @@
-import { isJsonObject, type JsonObject } from "../../domain/json.ts";
-import { PASS_STYLES, PASS_TYPES, type WalletTemplate } from "../../domain/wallet.ts";
+import { PASS_STYLES, PASS_TYPES, type WalletTemplate } from "../../domain/channels/wallet.ts";
+import { isJsonObject, type JsonObject } from "../../domain/texts/json.ts";
 
 /** A pass template as its column stores it. */
 export function walletTemplateBody({ passType, style, passData }: WalletTemplate): JsonObject {

@@ -10,7 +10,7 @@ import {
   timestamp,
   uniqueIndex,
 } from "drizzle-orm/pg-core";
-import type { NotificationKind, PassType } from "../../domain/wallet.ts";
+import type { NotificationKind, PassType } from "../../domain/channels/wallet.ts";
 import { bytes, createdAt, json, slug, tenantId } from "../../storage/tables.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
-import type { JsonObject } from "../../domain/json.ts";
+import { PASS_STYLES, PASS_TYPES, type PassStyle, type PassType } from "../../domain/channels/wallet.ts";
 import { done } from "../../domain/store-result.ts";
-import { PASS_STYLES, PASS_TYPES, type PassStyle, type PassType } from "../../domain/wallet.ts";
+import type { JsonObject } from "../../domain/texts/json.ts";
 import { ApiError } from "../../http/api-error.ts";
 import { enumOf } from "../../http/schemas.ts";
 import type { TemplateKind } from "../../http/template-kind.ts";

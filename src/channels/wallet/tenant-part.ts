@@ -1,4 +1,4 @@
-import type { AppleSigner, GoogleIssuer, WalletTemplate } from "../../domain/wallet.ts";
+import type { AppleSigner, GoogleIssuer, WalletTemplate } from "../../domain/channels/wallet.ts";
 import type { StoredTemplates, TenantPart } from "../../storage/tenant-part.ts";
 import { applePlace, googlePlace, parseAppleSigner, parseGoogleIssuer } from "./credentials.ts";
 import { tokenPlace } from "./pass-repository.ts";
@@ -17,7 +17,7 @@ interface WalletMembers {
   };
 }
 
-declare module "../../domain/tenant.ts" {
+declare module "../../domain/tenants/tenant.ts" {
   interface ChannelMembers extends WalletMembers {}
 }
 

@@ -1,10 +1,10 @@
-import type { Channel } from "../../domain/channel.ts";
+import type { Channel } from "../../domain/channels/channel.ts";
 import { isOutage } from "../../domain/errors.ts";
-import type { QueuedJob } from "../../domain/job.ts";
-import type { Outcome } from "../../domain/outcome.ts";
+import type { QueuedJob } from "../../domain/jobs/job.ts";
+import type { Outcome } from "../../domain/jobs/outcome.ts";
 import { remember } from "../../domain/remember.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
-import type { Tenant } from "../../domain/tenant.ts";
+import type { Tenant } from "../../domain/tenants/tenant.ts";
 import type { AppleBundles } from "./apple/apple-bundles.ts";
 import type { PassPusher } from "./apple/push/pass-pusher.ts";
 import { walletLimits } from "./limits.ts";

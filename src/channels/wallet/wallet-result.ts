@@ -1,5 +1,5 @@
-import type { JobRecord } from "../../domain/job.ts";
-import type { Tenant } from "../../domain/tenant.ts";
+import type { JobRecord } from "../../domain/jobs/job.ts";
+import type { Tenant } from "../../domain/tenants/tenant.ts";
 import type { CallTurns } from "../../http/call-turns.ts";
 import type { FileLinks } from "./pass-file-links.ts";
 import type { BundleMaker, PassStore, SaveLinks } from "./passes.ts";

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
-import type { OutboundGuard } from "../../domain/outbound.ts";
 import type { Done, Missing } from "../../domain/store-result.ts";
-import { webhookUrlFault } from "../../domain/webhook-url.ts";
+import type { OutboundGuard } from "../../domain/texts/outbound.ts";
+import { webhookUrlFault } from "../../domain/texts/webhook-url.ts";
 import { ApiError } from "../../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../../http/failures.ts";

@@ -1,5 +1,5 @@
-import { type CarriedPass, type MadePass, type PassValues, valueNamesOf } from "../../domain/carried-pass.ts";
-import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
+import { type CarriedPass, type MadePass, type PassValues, valueNamesOf } from "../../domain/channels/carried-pass.ts";
+import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../domain/texts/json.ts";
 
 /* A chat message names its pass in values that are a placeholder and nothing else: `{{.pass.save_link}}`. */
 

@@ -1,5 +1,5 @@
+import type { WhatsappSender } from "../../domain/channels/whatsapp.ts";
 import { limits } from "../../domain/limits.ts";
-import type { WhatsappSender } from "../../domain/whatsapp.ts";
 import type { GraphError } from "./graph-errors.ts";
 
 /** An error of the chat provider, in its own words. */

@@ -1,8 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import type { ContentKind } from "../../http/content-kind.ts";
-import { isList } from "./params.ts";
 import { parsePayload } from "./payload.ts";
 import { AnyObject } from "./raw.ts";
+import { isList } from "./templates/params.ts";
 
 const ParameterValue = Type.Union([Type.String(), AnyObject("An amount of money, or a time.")]);
 

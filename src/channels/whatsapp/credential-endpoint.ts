@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
+import { ACCESS_TOKEN, PHONE_NUMBER_ID } from "../../domain/channels/whatsapp.ts";
 import type { Invalid } from "../../domain/store-result.ts";
-import { ACCESS_TOKEN, PHONE_NUMBER_ID } from "../../domain/whatsapp.ts";
 import { credentialsStored, replyStored } from "../../http/credential-kind.ts";
 import { type Endpoint, operatorEndpoint } from "../../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../../http/failures.ts";

@@ -1,6 +1,6 @@
-import { isJsonObject } from "../../domain/json.ts";
+import { ACCESS_TOKEN, PHONE_NUMBER_ID, type WhatsappSender } from "../../domain/channels/whatsapp.ts";
 import { type Done, done, type Invalid, invalid } from "../../domain/store-result.ts";
-import { ACCESS_TOKEN, PHONE_NUMBER_ID, type WhatsappSender } from "../../domain/whatsapp.ts";
+import { isJsonObject } from "../../domain/texts/json.ts";
 import type { Secret, SecretPlace } from "../../storage/vault.ts";
 
 export interface WhatsappCredentials {

@@ -1,20 +1,20 @@
+import type { PlatformCredentials } from "../../domain/channels/platform.ts";
 import type { Clock } from "../../domain/clock.ts";
-import type { PlatformCredentials } from "../../domain/platform.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
-import type { TenantDirectory } from "../../domain/tenant.ts";
+import type { TenantDirectory } from "../../domain/tenants/tenant.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
 import type { PassDesk } from "../../http/sending/carried-pass.ts";
 import type { RegistryTools } from "../../storage/registry.ts";
-import { type Aliases, aliasEndpoints } from "./alias-endpoints.ts";
-import { AliasRepository } from "./alias-repository.ts";
+import { incomingMessageEndpoint } from "./callbacks/incoming-message-endpoint.ts";
+import { webhookEndpoints } from "./callbacks/webhook-endpoints.ts";
 import { type CredentialStore, credentialEndpoint } from "./credential-endpoint.ts";
 import { parseWhatsappCredentials, WHATSAPP_KIND, whatsappSecret } from "./credentials.ts";
-import { incomingMessageEndpoint } from "./incoming-message-endpoint.ts";
 import type { WhatsappPorts } from "./ports.ts";
 import { sendWhatsapp, sendWhatsappBatch } from "./send-endpoint.ts";
-import { templateEndpoints } from "./template-endpoints.ts";
-import { TemplateRepository } from "./template-repository.ts";
-import { webhookEndpoints } from "./webhook-endpoints.ts";
+import { type Aliases, aliasEndpoints } from "./templates/alias-endpoints.ts";
+import { AliasRepository } from "./templates/alias-repository.ts";
+import { templateEndpoints } from "./templates/template-endpoints.ts";
+import { TemplateRepository } from "./templates/template-repository.ts";
 
 interface WhatsappRegistry extends CredentialStore {
   readonly aliases: Aliases;

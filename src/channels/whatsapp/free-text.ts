@@ -1,12 +1,12 @@
 import { Type } from "@sinclair/typebox";
+import type { ReplyWindows } from "../../domain/channels/reply-windows.ts";
 import type { Clock } from "../../domain/clock.ts";
-import { isJsonObject, type Json } from "../../domain/json.ts";
-import type { ReplyWindows } from "../../domain/reply-windows.ts";
+import { isJsonObject, type Json } from "../../domain/texts/json.ts";
 import { optional } from "../../http/schemas.ts";
 import { complaintAboutMembers, presentMembers, type Refusal } from "../../http/sending/acceptance.ts";
 import { chatLimits } from "./limits.ts";
 import type { TextPayload } from "./payload.ts";
-import { complaintAboutLines } from "./value-rules.ts";
+import { complaintAboutLines } from "./templates/value-rules.ts";
 
 const BodyText = Type.String({
   minLength: 1,

@@ -1,11 +1,11 @@
-import { boundedText } from "../../domain/bounded-text.ts";
+import type { WhatsappSender } from "../../domain/channels/whatsapp.ts";
 import type { Clock } from "../../domain/clock.ts";
 import { isConnectionFailure } from "../../domain/connection-failure.ts";
-import { isJsonObject, type JsonObject } from "../../domain/json.ts";
-import type { WhatsappSender } from "../../domain/whatsapp.ts";
+import { boundedText } from "../../domain/texts/bounded-text.ts";
+import { isJsonObject, type JsonObject } from "../../domain/texts/json.ts";
+import { Reachability } from "./callbacks/reachability.ts";
 import type { GraphError } from "./graph-errors.ts";
 import { chatLimits } from "./limits.ts";
-import { Reachability } from "./reachability.ts";
 
 /** The result of one call. `waitMs`: how long the provider asked the number to rest; 0 if it did not ask. */
 export type GraphReply =

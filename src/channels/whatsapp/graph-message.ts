@@ -1,7 +1,7 @@
-import type { JsonObject } from "../../domain/json.ts";
-import { WHATSAPP_USER_ID } from "../../domain/whatsapp.ts";
-import { filledComponents } from "./components.ts";
+import { WHATSAPP_USER_ID } from "../../domain/channels/whatsapp.ts";
+import type { JsonObject } from "../../domain/texts/json.ts";
 import type { TemplatePayload, WhatsappPayload } from "./payload.ts";
+import { filledComponents } from "./templates/components.ts";
 
 /**
  * The request body of a message. Every callback returns `callbackData`, which identifies the job even if the reply to

@@ -1,10 +1,11 @@
 import { type TProperties, Type } from "@sinclair/typebox";
-import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
+import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../domain/texts/json.ts";
 import { enumOf, optional } from "../../http/schemas.ts";
 import { complaintAboutMembers, presentMembers } from "../../http/sending/acceptance.ts";
 import { isPlaceholder } from "./carried-pass.ts";
-import type { HeaderType } from "./header.ts";
 import { complaintAboutLink, linkSchema, uriOf } from "./media.ts";
+import { AnyObject, complaintAboutRaw } from "./raw.ts";
+import type { HeaderType } from "./templates/header.ts";
 import {
   CatalogId,
   complaintAboutCatalog,
@@ -13,9 +14,8 @@ import {
   graphSections,
   ProductId,
   ProductSections,
-} from "./products.ts";
-import { AnyObject, complaintAboutRaw } from "./raw.ts";
-import { complaintAboutLine } from "./value-rules.ts";
+} from "./templates/products.ts";
+import { complaintAboutLine } from "./templates/value-rules.ts";
 
 /** A kind of interactive message: what it has beside header, body and footer. */
 export interface InteractiveKind {

@@ -1,11 +1,17 @@
 import { type TProperties, type TSchema, Type } from "@sinclair/typebox";
-import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../domain/texts/json.ts";
 import { optional } from "../../http/schemas.ts";
 import { complaintAboutMembers, presentMembers } from "../../http/sending/acceptance.ts";
-import { complaintAboutHeader, HEADER_SCHEMAS, type HeaderType, headerOf, headerParameter } from "./header.ts";
 import { INTERACTIVE_KINDS, type InteractiveKind } from "./interactive-kinds.ts";
 import { AnyObject, complaintAboutRaw } from "./raw.ts";
-import { complaintAboutLine, complaintAboutLines } from "./value-rules.ts";
+import {
+  complaintAboutHeader,
+  HEADER_SCHEMAS,
+  type HeaderType,
+  headerOf,
+  headerParameter,
+} from "./templates/header.ts";
+import { complaintAboutLine, complaintAboutLines } from "./templates/value-rules.ts";
 
 const WHERE = "interactive";
 const BODY_CHARS_MAX = 1_024;

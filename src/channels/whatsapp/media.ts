@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
-import type { Json, JsonObject } from "../../domain/json.ts";
 import { limits } from "../../domain/limits.ts";
-import { parseUrl } from "../../domain/parse-url.ts";
+import type { Json, JsonObject } from "../../domain/texts/json.ts";
+import { parseUrl } from "../../domain/texts/parse-url.ts";
 import { optional } from "../../http/schemas.ts";
 
 /** Where the provider has media from. Exactly one of `link` (https address) and `id` (uploaded media) is present. */

@@ -1,5 +1,5 @@
+import type { WhatsappSender } from "../../domain/channels/whatsapp.ts";
 import type { Clock } from "../../domain/clock.ts";
-import type { WhatsappSender } from "../../domain/whatsapp.ts";
 import { chatLimits } from "./limits.ts";
 import { NumberBreaker } from "./number-breaker.ts";
 import { NumberRate } from "./number-rate.ts";

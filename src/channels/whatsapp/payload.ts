@@ -1,7 +1,7 @@
-import { isJsonArray, isJsonObject, type JsonObject, parseJsonObject, parseWritten } from "../../domain/json.ts";
-import { buttonsOf, type MessageButton } from "./buttons.ts";
-import { headerOf, type MessageHeader } from "./header.ts";
-import { type MessageParams, queuedParams } from "./params.ts";
+import { isJsonArray, isJsonObject, type JsonObject, parseJsonObject, parseWritten } from "../../domain/texts/json.ts";
+import { buttonsOf, type MessageButton } from "./templates/buttons.ts";
+import { headerOf, type MessageHeader } from "./templates/header.ts";
+import { type MessageParams, queuedParams } from "./templates/params.ts";
 
 /** What is queued of a message from a template. Aliases are translated, values are text. */
 export interface TemplatePayload {

@@ -1,7 +1,7 @@
-import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
-import { WHATSAPP_USER_ID } from "../../domain/whatsapp.ts";
+import { WHATSAPP_USER_ID } from "../../domain/channels/whatsapp.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../domain/texts/json.ts";
+import { shortened } from "./callbacks/shortened.ts";
 import { chatLimits } from "./limits.ts";
-import { shortened } from "./shortened.ts";
 
 /** How the provider names somebody: by number, by its own ids, or by both (WhatsApp Cloud API, "Business-scoped user IDs"). */
 export interface PersonIds {

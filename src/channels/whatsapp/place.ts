@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
-import type { Json, JsonObject } from "../../domain/json.ts";
+import type { Json, JsonObject } from "../../domain/texts/json.ts";
 import { optional } from "../../http/schemas.ts";
-import { complaintAboutLine } from "./value-rules.ts";
+import { complaintAboutLine } from "./templates/value-rules.ts";
 
 /** A place on the map, in degrees (WGS 84). */
 export interface Place {

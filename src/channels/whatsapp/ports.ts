@@ -1,9 +1,9 @@
-import type { IncomingMessages } from "../../domain/incoming-messages.ts";
-import type { ReplyWindows } from "../../domain/reply-windows.ts";
-import type { CallbackParts } from "./callback-parts.ts";
-import type { IncomingChat } from "./incoming-chat.ts";
-import type { WhatsappStatuses } from "./statuses.ts";
-import type { TemplateDesk } from "./template-desk.ts";
+import type { IncomingMessages } from "../../domain/channels/incoming-messages.ts";
+import type { ReplyWindows } from "../../domain/channels/reply-windows.ts";
+import type { CallbackParts } from "./callbacks/callback-parts.ts";
+import type { IncomingChat } from "./callbacks/incoming-chat.ts";
+import type { WhatsappStatuses } from "./callbacks/statuses.ts";
+import type { TemplateDesk } from "./templates/template-desk.ts";
 
 /** What the endpoints of the chat channel need. */
 export interface WhatsappPorts {

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import type { Json, JsonObject } from "../../domain/json.ts";
+import type { Json, JsonObject } from "../../domain/texts/json.ts";
 import { chatLimits } from "./limits.ts";
 
 /** An object of the provider's own vocabulary, which grows: it is handed on unchanged. */

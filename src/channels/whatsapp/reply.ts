@@ -1,15 +1,15 @@
 import { type TProperties, Type } from "@sinclair/typebox";
-import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
+import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../domain/texts/json.ts";
 import { optional } from "../../http/schemas.ts";
 import { complaintAboutMembers, presentMembers } from "../../http/sending/acceptance.ts";
 import { complaintAboutText, FreeTextSchema, freeTextOf } from "./free-text.ts";
-import { FILENAME_CHARS_MAX } from "./header.ts";
 import { complaintAboutInteractive, graphInteractive, InteractiveSchema } from "./interactive.ts";
 import { chatLimits } from "./limits.ts";
 import { complaintAboutSource, MEDIA_SOURCE, ONE_SOURCE, sourceOf } from "./media.ts";
 import { complaintAboutPlace, graphPlace, PLACE_MEMBERS, placeOf } from "./place.ts";
 import { complaintAboutRaw } from "./raw.ts";
-import { complaintAboutLine, complaintAboutLines } from "./value-rules.ts";
+import { FILENAME_CHARS_MAX } from "./templates/header.ts";
+import { complaintAboutLine, complaintAboutLines } from "./templates/value-rules.ts";
 
 /* Messages without a template, which answer somebody who wrote lately. */
 

@@ -1,23 +1,13 @@
 import { Type } from "@sinclair/typebox";
-import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
-import { type PlatformCredentials, whatsappSenderOf } from "../../domain/platform.ts";
-import { normalisedRecipient } from "../../domain/recipient-index.ts";
-import type { Tenant } from "../../domain/tenant.ts";
-import { DEFAULT_LANGUAGE, LANGUAGE_CODE, WHATSAPP_USER_ID } from "../../domain/whatsapp.ts";
+import { type PlatformCredentials, whatsappSenderOf } from "../../domain/channels/platform.ts";
+import { DEFAULT_LANGUAGE, LANGUAGE_CODE, WHATSAPP_USER_ID } from "../../domain/channels/whatsapp.ts";
+import { normalisedRecipient } from "../../domain/tenants/recipient-index.ts";
+import type { Tenant } from "../../domain/tenants/tenant.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../domain/texts/json.ts";
 import { optional } from "../../http/schemas.ts";
 import { type Acceptance, presentMembers, type Refusal, unknownMember } from "../../http/sending/acceptance.ts";
-import { buttonsOf, complaintAboutButtons, MessageButtonsSchema } from "./buttons.ts";
-import {
-  CardsSchema,
-  ComponentsSchema,
-  complaintAboutComponents,
-  furtherComponents,
-  OfferSchema,
-} from "./components.ts";
 import { closedWindow, freeTextOf, type ReplyWindowPorts } from "./free-text.ts";
-import { complaintAboutHeader, headerOf, MessageHeaderSchema } from "./header.ts";
 import { chatLimits } from "./limits.ts";
-import { complaintAboutParams, MessageParamsSchema, paramsOf } from "./params.ts";
 import { encodePayload } from "./payload.ts";
 import {
   complaintAboutReply,
@@ -28,8 +18,18 @@ import {
   replyIn,
   replyOf,
 } from "./reply.ts";
-import type { TemplateDesk } from "./template-desk.ts";
-import { isPlainLine } from "./value-rules.ts";
+import { buttonsOf, complaintAboutButtons, MessageButtonsSchema } from "./templates/buttons.ts";
+import {
+  CardsSchema,
+  ComponentsSchema,
+  complaintAboutComponents,
+  furtherComponents,
+  OfferSchema,
+} from "./templates/components.ts";
+import { complaintAboutHeader, headerOf, MessageHeaderSchema } from "./templates/header.ts";
+import { complaintAboutParams, MessageParamsSchema, paramsOf } from "./templates/params.ts";
+import type { TemplateDesk } from "./templates/template-desk.ts";
+import { isPlainLine } from "./templates/value-rules.ts";
 
 /** ITU-T E.164: a number has at most 15 digits, and begins with the country's code, which has no zero in front. */
 const PHONE_NUMBER = /^[1-9][0-9]{6,14}$/;

@@ -1,10 +1,10 @@
-import type { WhatsappAlias, WhatsappSender } from "../../domain/whatsapp.ts";
+import type { WhatsappAlias, WhatsappSender } from "../../domain/channels/whatsapp.ts";
 import type { TenantPart, TenantTable } from "../../storage/tenant-part.ts";
-import { aliasOf } from "./alias-repository.ts";
 import { parseWhatsappCredentials, whatsappCredentialsPlace } from "./credentials.ts";
 import { aliases, chatTemplates } from "./tables.ts";
-import type { TemplateList } from "./template-list.ts";
-import { listOf } from "./template-repository.ts";
+import { aliasOf } from "./templates/alias-repository.ts";
+import type { TemplateList } from "./templates/template-list.ts";
+import { listOf } from "./templates/template-repository.ts";
 
 interface WhatsappMembers {
   readonly whatsapp: {
@@ -17,7 +17,7 @@ interface WhatsappMembers {
   };
 }
 
-declare module "../../domain/tenant.ts" {
+declare module "../../domain/tenants/tenant.ts" {
   interface ChannelMembers extends WhatsappMembers {}
 }
 

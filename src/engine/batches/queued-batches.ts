@@ -1,3 +1,5 @@
+import { isOutage, TransportError, UnavailableError } from "../../domain/errors.ts";
+import { idInBatch, type JobIds } from "../../domain/ids.ts";
 import type {
   Batch,
   Batches,
@@ -10,10 +12,8 @@ import type {
   MadeMessage,
   MadePart,
   NoRoom,
-} from "../../domain/batch.ts";
-import { isOutage, TransportError, UnavailableError } from "../../domain/errors.ts";
-import { idInBatch, type JobIds } from "../../domain/ids.ts";
-import type { RateState } from "../../domain/queue.ts";
+} from "../../domain/jobs/batch.ts";
+import type { RateState } from "../../domain/jobs/queue.ts";
 import { TenantTurns } from "./tenant-turns.ts";
 
 export interface BatchPorts {

@@ -1,8 +1,8 @@
 import { acceptedMs } from "../../domain/ids.ts";
-import type { ChannelName, QueuedJob } from "../../domain/job.ts";
-import type { Settlement, TenantQueuePull } from "../../domain/queue.ts";
-import type { Tenant } from "../../domain/tenant.ts";
-import { untilNextUtcDayMs } from "../../domain/warm-up.ts";
+import type { ChannelName, QueuedJob } from "../../domain/jobs/job.ts";
+import type { Settlement, TenantQueuePull } from "../../domain/jobs/queue.ts";
+import type { Tenant } from "../../domain/tenants/tenant.ts";
+import { untilNextUtcDayMs } from "../../domain/tenants/warm-up.ts";
 import { engineLimits } from "../limits.ts";
 import { PULL_BYTES_MAX } from "./backlog.ts";
 import { gaveUpHeld, heldUntilMs, outageMsMin } from "./held-jobs.ts";

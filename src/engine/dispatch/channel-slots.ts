@@ -1,11 +1,11 @@
-import type { Channel } from "../../domain/channel.ts";
+import type { Channel } from "../../domain/channels/channel.ts";
 import type { Clock, Timer } from "../../domain/clock.ts";
-import type { QueuedJob } from "../../domain/job.ts";
+import type { QueuedJob } from "../../domain/jobs/job.ts";
 import type { AwayRelay } from "../../domain/process-status.ts";
 import type { Random } from "../../domain/random.ts";
 import { remember } from "../../domain/remember.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
-import type { Tenant } from "../../domain/tenant.ts";
+import type { Tenant } from "../../domain/tenants/tenant.ts";
 import { FairScheduler } from "./fair-scheduler.ts";
 import { type LanePools, PROMPT_MS, RelayLane, type Slot } from "./relay-lane.ts";
 import { SlotTime } from "./slot-time.ts";

@@ -1,6 +1,6 @@
 import type { Clock } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
-import { FENCED, type Lease, type OwnerQueue, type TenantQueue } from "../../domain/queue.ts";
+import { FENCED, type Lease, type OwnerQueue, type TenantQueue } from "../../domain/jobs/queue.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import { engineLimits } from "../limits.ts";
 

@@ -1,10 +1,10 @@
-import type { Channel } from "../../domain/channel.ts";
+import type { Channel } from "../../domain/channels/channel.ts";
 import type { Clock, Timer } from "../../domain/clock.ts";
-import type { ChannelName, QueuedJob } from "../../domain/job.ts";
+import type { ChannelName, QueuedJob } from "../../domain/jobs/job.ts";
+import type { Outcome } from "../../domain/jobs/outcome.ts";
 import { limits } from "../../domain/limits.ts";
-import type { Outcome } from "../../domain/outcome.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
-import type { Tenant } from "../../domain/tenant.ts";
+import type { Tenant } from "../../domain/tenants/tenant.ts";
 import type { Tracer } from "../../domain/tracing.ts";
 import { traceAttempt } from "./job-traces.ts";
 

@@ -1,13 +1,13 @@
-import type { Channel } from "../../domain/channel.ts";
+import type { Channel } from "../../domain/channels/channel.ts";
 import type { Clock, Timer } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
-import type { ChannelName, EndReason, QueuedJob } from "../../domain/job.ts";
+import type { ChannelName, EndReason, QueuedJob } from "../../domain/jobs/job.ts";
+import type { Outcome } from "../../domain/jobs/outcome.ts";
+import { FENCED, type JobNews, type OwnerQueue, type Settlement } from "../../domain/jobs/queue.ts";
 import { limits } from "../../domain/limits.ts";
-import type { Outcome } from "../../domain/outcome.ts";
-import { FENCED, type JobNews, type OwnerQueue, type Settlement } from "../../domain/queue.ts";
 import type { Random } from "../../domain/random.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
-import type { Tenant } from "../../domain/tenant.ts";
+import type { Tenant } from "../../domain/tenants/tenant.ts";
 import type { Tracer } from "../../domain/tracing.ts";
 import type { LeaseTerm } from "../leases/lease-term.ts";
 import { engineLimits } from "../limits.ts";

@@ -1,13 +1,13 @@
-import type { Channel } from "../../domain/channel.ts";
+import type { Channel } from "../../domain/channels/channel.ts";
 import type { Clock } from "../../domain/clock.ts";
-import type { ChannelName } from "../../domain/job.ts";
-import type { AskedJob, OwnersAnswer } from "../../domain/job-questions.ts";
+import type { ChannelName } from "../../domain/jobs/job.ts";
+import type { AskedJob, OwnersAnswer } from "../../domain/jobs/job-questions.ts";
+import type { OwnerQueue } from "../../domain/jobs/queue.ts";
 import { limits } from "../../domain/limits.ts";
 import type { AwayRelay, PausedQueue } from "../../domain/process-status.ts";
-import type { OwnerQueue } from "../../domain/queue.ts";
 import type { Random } from "../../domain/random.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
-import type { TenantDirectory } from "../../domain/tenant.ts";
+import type { TenantDirectory } from "../../domain/tenants/tenant.ts";
 import type { Tracer } from "../../domain/tracing.ts";
 import { type LeaseTerm, ShardKeeper } from "../leases/shard-keeper.ts";
 import { Backlog } from "./backlog.ts";

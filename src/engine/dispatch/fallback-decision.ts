@@ -1,6 +1,6 @@
-import { type EventType, isByMachine, isByReader } from "../../domain/event.ts";
-import { AWAITED, type Awaited, type Fallback } from "../../domain/fallback.ts";
-import { isFinal, type JobRecord } from "../../domain/job.ts";
+import { type EventType, isByMachine, isByReader } from "../../domain/jobs/event.ts";
+import { AWAITED, type Awaited, type Fallback } from "../../domain/jobs/fallback.ts";
+import { isFinal, type JobRecord } from "../../domain/jobs/job.ts";
 
 const STRENGTH: Readonly<Record<Awaited, number>> = { sent: 0, delivered: 1, read: 2, opened: 2, clicked: 3 };
 

@@ -1,13 +1,13 @@
 import type { Clock } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
-import type { EventReader } from "../../domain/event-store.ts";
-import { type Fallback, jobsBefore } from "../../domain/fallback.ts";
 import { lifeBeganMs } from "../../domain/ids.ts";
-import type { JobRecord, QueuedJob } from "../../domain/job.ts";
-import type { FrontQueue } from "../../domain/queue.ts";
+import type { EventReader } from "../../domain/jobs/event-store.ts";
+import { type Fallback, jobsBefore } from "../../domain/jobs/fallback.ts";
+import type { JobRecord, QueuedJob } from "../../domain/jobs/job.ts";
+import type { FrontQueue } from "../../domain/jobs/queue.ts";
 import type { Random } from "../../domain/random.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
-import type { TenantRef } from "../../domain/tenant.ts";
+import type { TenantRef } from "../../domain/tenants/tenant.ts";
 import { type FallbackTurn, turnOf } from "./fallback-decision.ts";
 
 /** Fallbacks whose messages this process looks up in the event store at one time. Each holds a slot of its channel. */

@@ -1,6 +1,6 @@
 import { type Clock, sleep } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
-import type { Lease } from "../../domain/queue.ts";
+import type { Lease } from "../../domain/jobs/queue.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { LeaseTerm } from "../leases/shard-keeper.ts";
 import { engineLimits } from "../limits.ts";

@@ -1,7 +1,7 @@
-import type { Channel } from "../../domain/channel.ts";
+import type { Channel } from "../../domain/channels/channel.ts";
 import { type Clock, sleep } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
-import type { ChannelName, QueuedJob } from "../../domain/job.ts";
+import type { ChannelName, QueuedJob } from "../../domain/jobs/job.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import { engineLimits } from "../limits.ts";
 

@@ -1,8 +1,8 @@
-import type { QueuedJob } from "../../domain/job.ts";
-import type { Settlement } from "../../domain/queue.ts";
+import type { QueuedJob } from "../../domain/jobs/job.ts";
+import type { Settlement } from "../../domain/jobs/queue.ts";
+import { waitsInLife } from "../../domain/jobs/retry.ts";
 import type { Random } from "../../domain/random.ts";
-import { waitsInLife } from "../../domain/retry.ts";
-import type { Tenant } from "../../domain/tenant.ts";
+import type { Tenant } from "../../domain/tenants/tenant.ts";
 import { givenUp } from "./settlement.ts";
 import { holdBeginsMs } from "./steered-jobs.ts";
 

@@ -1,11 +1,11 @@
 import type { Clock } from "../../domain/clock.ts";
 import { FailureLog } from "../../domain/failure-log.ts";
 import { isSampled } from "../../domain/ids.ts";
-import type { QueuedJob } from "../../domain/job.ts";
-import { maskedRecipient, maskedText } from "../../domain/masked.ts";
-import type { FailureCause, Outcome } from "../../domain/outcome.ts";
-import type { Settlement } from "../../domain/queue.ts";
+import type { QueuedJob } from "../../domain/jobs/job.ts";
+import type { FailureCause, Outcome } from "../../domain/jobs/outcome.ts";
+import type { Settlement } from "../../domain/jobs/queue.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
+import { maskedRecipient, maskedText } from "../../domain/texts/masked.ts";
 import { traceInLog } from "../../domain/tracing.ts";
 
 export interface JobNotesOptions {

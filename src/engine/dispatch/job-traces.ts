@@ -1,7 +1,7 @@
-import type { QueuedJob } from "../../domain/job.ts";
-import { maskedText } from "../../domain/masked.ts";
-import type { Outcome } from "../../domain/outcome.ts";
-import type { Settlement } from "../../domain/queue.ts";
+import type { QueuedJob } from "../../domain/jobs/job.ts";
+import type { Outcome } from "../../domain/jobs/outcome.ts";
+import type { Settlement } from "../../domain/jobs/queue.ts";
+import { maskedText } from "../../domain/texts/masked.ts";
 import type { Span, SpanAttributes, SpanEnd, Tracer } from "../../domain/tracing.ts";
 
 /** Ends the span of an attempt. */

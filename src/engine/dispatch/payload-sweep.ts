@@ -1,14 +1,14 @@
 import type { Clock } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
-import type { EventReader } from "../../domain/event-store.ts";
-import { isFinal } from "../../domain/job.ts";
-import { KnownWaits } from "../../domain/known-waits.ts";
-import type { PayloadRef, PayloadStore, StoredRef } from "../../domain/payload-store.ts";
-import type { FrontQueue } from "../../domain/queue.ts";
+import type { EventReader } from "../../domain/jobs/event-store.ts";
+import { isFinal } from "../../domain/jobs/job.ts";
+import { KnownWaits } from "../../domain/jobs/known-waits.ts";
+import type { PayloadRef, PayloadStore, StoredRef } from "../../domain/jobs/payload-store.ts";
+import type { FrontQueue } from "../../domain/jobs/queue.ts";
+import { Unjudged } from "../../domain/jobs/unjudged.ts";
 import { Repeated } from "../../domain/repeated.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
-import type { TenantDirectory } from "../../domain/tenant.ts";
-import { Unjudged } from "../../domain/unjudged.ts";
+import type { TenantDirectory } from "../../domain/tenants/tenant.ts";
 
 export interface PayloadSweepPorts {
   readonly payloads: Pick<PayloadStore, "all" | "removeFound">;

@@ -1,5 +1,5 @@
-import type { QueuedJob } from "../../domain/job.ts";
-import type { Outcome } from "../../domain/outcome.ts";
+import type { QueuedJob } from "../../domain/jobs/job.ts";
+import type { Outcome } from "../../domain/jobs/outcome.ts";
 import type { Random } from "../../domain/random.ts";
 
 /** Strikes without an answer in between that open a breaker. */

@@ -1,7 +1,7 @@
-import type { Relay } from "../../domain/channel.ts";
+import type { Relay } from "../../domain/channels/channel.ts";
 import type { Clock, Timer } from "../../domain/clock.ts";
-import type { QueuedJob } from "../../domain/job.ts";
-import type { OwnersAnswer } from "../../domain/job-questions.ts";
+import type { QueuedJob } from "../../domain/jobs/job.ts";
+import type { OwnersAnswer } from "../../domain/jobs/job-questions.ts";
 import type { Random } from "../../domain/random.ts";
 import type { Contender, FairScheduler } from "./fair-scheduler.ts";
 import { RelayBreaker, type Verdict } from "./relay-breaker.ts";

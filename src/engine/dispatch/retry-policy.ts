@@ -1,10 +1,10 @@
 import type { Clock } from "../../domain/clock.ts";
 import { lifeBeganMs } from "../../domain/ids.ts";
-import type { QueuedJob } from "../../domain/job.ts";
+import type { QueuedJob } from "../../domain/jobs/job.ts";
+import type { Outcome } from "../../domain/jobs/outcome.ts";
+import { waitsInLife } from "../../domain/jobs/retry.ts";
 import { limits } from "../../domain/limits.ts";
-import type { Outcome } from "../../domain/outcome.ts";
 import type { Random } from "../../domain/random.ts";
-import { waitsInLife } from "../../domain/retry.ts";
 import { engineLimits } from "../limits.ts";
 
 type Retry = Extract<Outcome, { kind: "retry" }>;

@@ -1,8 +1,8 @@
 import type { Clock } from "../../domain/clock.ts";
-import type { Attempt, QueuedJob } from "../../domain/job.ts";
+import type { Attempt, QueuedJob } from "../../domain/jobs/job.ts";
+import type { Outcome } from "../../domain/jobs/outcome.ts";
+import type { Settlement } from "../../domain/jobs/queue.ts";
 import { limits } from "../../domain/limits.ts";
-import type { Outcome } from "../../domain/outcome.ts";
-import type { Settlement } from "../../domain/queue.ts";
 import type { Random } from "../../domain/random.ts";
 import { decideRetry } from "./retry-policy.ts";
 

@@ -1,6 +1,6 @@
 import { type Clock, sleep } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
-import { FENCED, type Fenced, type Settled, type Settlement } from "../../domain/queue.ts";
+import { FENCED, type Fenced, type Settled, type Settlement } from "../../domain/jobs/queue.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import { engineLimits } from "../limits.ts";
 

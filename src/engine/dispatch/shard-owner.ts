@@ -1,13 +1,13 @@
 import { type Clock, sleep } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
-import type { AskedJob, OwnersAnswer } from "../../domain/job-questions.ts";
+import type { AskedJob, OwnersAnswer } from "../../domain/jobs/job-questions.ts";
 import {
   FENCED,
   type PullRequest,
   type PullResult,
   type TenantQueue,
   type TenantQueuePull,
-} from "../../domain/queue.ts";
+} from "../../domain/jobs/queue.ts";
 import type { LeaseTerm } from "../leases/lease-term.ts";
 import { engineLimits } from "../limits.ts";
 import { type Backlog, PULL_BYTES_MAX } from "./backlog.ts";

@@ -1,8 +1,8 @@
 import { lifeBeganMs } from "../../domain/ids.ts";
-import type { ChannelName, QueuedJob } from "../../domain/job.ts";
-import type { Settlement } from "../../domain/queue.ts";
-import { PURGED } from "../../domain/steering.ts";
-import type { Tenant } from "../../domain/tenant.ts";
+import type { ChannelName, QueuedJob } from "../../domain/jobs/job.ts";
+import type { Settlement } from "../../domain/jobs/queue.ts";
+import { PURGED } from "../../domain/tenants/steering.ts";
+import type { Tenant } from "../../domain/tenants/tenant.ts";
 import { givenUp } from "./settlement.ts";
 
 export function isPaused(tenant: Tenant | null, channel: ChannelName): boolean {

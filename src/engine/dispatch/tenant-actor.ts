@@ -1,9 +1,9 @@
 import type { Clock, Timer } from "../../domain/clock.ts";
-import type { QueuedJob } from "../../domain/job.ts";
-import type { OwnersAnswer } from "../../domain/job-questions.ts";
-import type { Settlement, TenantQueue, TenantQueuePull } from "../../domain/queue.ts";
-import type { Tenant } from "../../domain/tenant.ts";
-import { dailyAllowance, untilNextUtcDayMs, utcDayAt } from "../../domain/warm-up.ts";
+import type { QueuedJob } from "../../domain/jobs/job.ts";
+import type { OwnersAnswer } from "../../domain/jobs/job-questions.ts";
+import type { Settlement, TenantQueue, TenantQueuePull } from "../../domain/jobs/queue.ts";
+import type { Tenant } from "../../domain/tenants/tenant.ts";
+import { dailyAllowance, untilNextUtcDayMs, utcDayAt } from "../../domain/tenants/warm-up.ts";
 import { engineLimits } from "../limits.ts";
 import {
   type Action,

@@ -1,4 +1,4 @@
-import type { Tenant, TenantDirectory } from "../../domain/tenant.ts";
+import type { Tenant, TenantDirectory } from "../../domain/tenants/tenant.ts";
 
 /** Tenants that the process's actors load at one time. */
 const LOADS_MAX = 256;

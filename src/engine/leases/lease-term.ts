@@ -1,6 +1,6 @@
 import type { Clock } from "../../domain/clock.ts";
+import type { Lease } from "../../domain/jobs/queue.ts";
 import { limits } from "../../domain/limits.ts";
-import type { Lease } from "../../domain/queue.ts";
 
 /** One stretch of ownership of one shard: from an acquired lease until its work is over. */
 export interface LeaseTerm {

@@ -1,7 +1,7 @@
 import { type Clock, sleep } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
+import type { LeaseRole, LeaseState, Leases } from "../../domain/jobs/queue.ts";
 import { limits } from "../../domain/limits.ts";
-import type { LeaseRole, LeaseState, Leases } from "../../domain/queue.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import { KeptTerm, type LeaseTerm } from "./lease-term.ts";
 import { SignsOfLife } from "./signs-of-life.ts";

@@ -4,9 +4,9 @@ import {
   EVENT_IDS_PER_MS,
   type EventType,
   withoutTime,
-} from "../../domain/event.ts";
-import type { StoredEventRow } from "../../domain/event-store.ts";
-import { countsFromMessage } from "../../domain/fallback.ts";
+} from "../../domain/jobs/event.ts";
+import type { StoredEventRow } from "../../domain/jobs/event-store.ts";
+import { countsFromMessage } from "../../domain/jobs/fallback.ts";
 import type {
   Attempt,
   ChannelName,
@@ -17,14 +17,14 @@ import type {
   KeptContent,
   QueuedJob,
   StoredPayload,
-} from "../../domain/job.ts";
-import { END_REASONS, isFinal } from "../../domain/job.ts";
-import { isJsonObject, type JsonObject } from "../../domain/json.ts";
+} from "../../domain/jobs/job.ts";
+import { END_REASONS, isFinal } from "../../domain/jobs/job.ts";
+import type { JobNews, NewJob, TenantQueue } from "../../domain/jobs/queue.ts";
+import type { Retry } from "../../domain/jobs/retry.ts";
+import { decodeTags } from "../../domain/jobs/tags.ts";
 import { limits } from "../../domain/limits.ts";
-import type { JobNews, NewJob, TenantQueue } from "../../domain/queue.ts";
-import type { Retry } from "../../domain/retry.ts";
-import { ERASED_NAME } from "../../domain/suppressions.ts";
-import { decodeTags } from "../../domain/tags.ts";
+import { ERASED_NAME } from "../../domain/tenants/suppressions.ts";
+import { isJsonObject, type JsonObject } from "../../domain/texts/json.ts";
 import { extraBytesOf, extrasOfStored, type JobExtras, readExtras, withExtras } from "./extras.ts";
 
 /** A channel as the queue writes it. */

@@ -1,8 +1,8 @@
 import { type ChainableCommander, Cluster, Redis } from "ioredis";
 import type { Clock } from "../../domain/clock.ts";
 import { TransportError, UnavailableError } from "../../domain/errors.ts";
-import { hostOf } from "../../domain/host.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
+import { hostOf } from "../../domain/texts/host.ts";
 
 /** Where Redis is: one server by URL or unix socket, or the seeds of a cluster. */
 export type RedisAddress =

@@ -1,5 +1,5 @@
-import { decodeFallback, encodeFallback, type Fallback } from "../../domain/fallback.ts";
-import { decodeTags, encodeTags, type Tag } from "../../domain/tags.ts";
+import { decodeFallback, encodeFallback, type Fallback } from "../../domain/jobs/fallback.ts";
+import { decodeTags, encodeTags, type Tag } from "../../domain/jobs/tags.ts";
 import { TRACEPARENT_CHARS } from "../../domain/tracing.ts";
 
 /**

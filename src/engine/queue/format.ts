@@ -5,8 +5,8 @@ import { engineLimits } from "../limits.ts";
 import { type RedisConnection, redisFailure } from "./connection.ts";
 import { META_KEY } from "./keys.ts";
 import metaLua from "./meta.lua" with { type: "text" };
-import migrateLua from "./migrate.lua" with { type: "text" };
 import { Script } from "./script.ts";
+import migrateLua from "./verbs/migrate.lua" with { type: "text" };
 
 /**
  * The format of the queue in Redis. A process that does not know a queue's format does not touch it: it would miss

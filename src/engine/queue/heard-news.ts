@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import { type Clock, sleep } from "../../domain/clock.ts";
 import { UnavailableError } from "../../domain/errors.ts";
-import type { CancelListener, LeaseRole } from "../../domain/queue.ts";
+import type { CancelListener, LeaseRole } from "../../domain/jobs/queue.ts";
 import { engineLimits } from "../limits.ts";
 import { type ChannelLetters, decodeTenantQueues } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";

@@ -1,4 +1,4 @@
-import type { LeaseRole } from "../../domain/queue.ts";
+import type { LeaseRole } from "../../domain/jobs/queue.ts";
 
 /**
  * Key names. Every key of a shard carries the shard's hash tag, which keeps a script within one slot of a Redis

@@ -1,7 +1,7 @@
 import { type Clock, sleep } from "../../domain/clock.ts";
-import { type AskedJob, type JobQuestions, type OwnersAnswer, WAITS } from "../../domain/job-questions.ts";
-import { isJsonObject } from "../../domain/json.ts";
+import { type AskedJob, type JobQuestions, type OwnersAnswer, WAITS } from "../../domain/jobs/job-questions.ts";
 import type { Random } from "../../domain/random.ts";
+import { isJsonObject } from "../../domain/texts/json.ts";
 import { type RedisConnection, redisFailure } from "./connection.ts";
 import { QUESTIONS_CHANNEL, shardPrefix } from "./keys.ts";
 

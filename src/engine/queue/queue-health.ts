@@ -1,12 +1,12 @@
 import { Cluster, type Redis } from "ioredis";
 import type { Clock } from "../../domain/clock.ts";
-import type { TenantQueue } from "../../domain/queue.ts";
-import type { RedisMemory } from "../../domain/queue-depth.ts";
+import type { TenantQueue } from "../../domain/jobs/queue.ts";
+import type { RedisMemory } from "../../domain/jobs/queue-depth.ts";
 import { ChannelLetters, type QueuedChannel } from "./codec.ts";
 import { type RedisConnection, redisFailure } from "./connection.ts";
-import { depthOf, memoryOfNode } from "./depth.ts";
 import { shardPrefix } from "./keys.ts";
 import { placeOf, type RedisInspection } from "./redis-inspection.ts";
+import { depthOf, memoryOfNode } from "./verbs/depth.ts";
 
 /** How one Redis server is. */
 export interface NodeHealth {

@@ -1,6 +1,6 @@
 import type { Clock } from "../../domain/clock.ts";
-import type { QueueQuota } from "../../domain/queue.ts";
-import type { RedisMemory } from "../../domain/queue-depth.ts";
+import type { QueueQuota } from "../../domain/jobs/queue.ts";
+import type { RedisMemory } from "../../domain/jobs/queue-depth.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 
 /** From this part of its memory on, Redis has no room for large shares. Operators are alarmed from here on, too. */

@@ -1,10 +1,10 @@
-import type { IncomingMessage, IncomingMessages, ReceivedMessage } from "../../domain/incoming-messages.ts";
+import type { IncomingMessage, IncomingMessages, ReceivedMessage } from "../../domain/channels/incoming-messages.ts";
 import { limits } from "../../domain/limits.ts";
 import type { Page } from "../../domain/page.ts";
 import { type Done, done, type InvalidCursor } from "../../domain/store-result.ts";
 import { type RedisConnection, redisFailure } from "./connection.ts";
-import incomingLua from "./incoming.lua" with { type: "text" };
 import { Script } from "./script.ts";
+import incomingLua from "./verbs/incoming.lua" with { type: "text" };
 
 /** The fields of a message in the stream: its id, and the message as JSON text. */
 const FIELD = { ID_FIELD: "i", MESSAGE_FIELD: "m" } as const;

@@ -1,6 +1,6 @@
 import { Cluster, type Redis } from "ioredis";
 import { type Clock, sleep } from "../../domain/clock.ts";
-import { PartsAwayError } from "../../domain/report.ts";
+import { PartsAwayError } from "../../domain/jobs/report.ts";
 import { type RedisConnection, redisFailure } from "./connection.ts";
 
 /** Less than a probe's own time limit, so that one late node does not lose the others' answers. */

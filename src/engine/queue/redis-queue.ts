@@ -1,16 +1,15 @@
 import { Cluster, type Redis } from "ioredis";
-import type { BatchPiece, BatchQueue, KnownBatch, PieceResult } from "../../domain/batch.ts";
 import type { Clock } from "../../domain/clock.ts";
-import type { ErasedJobs, JobErasure, TenantQueueRemoval } from "../../domain/erasure.ts";
 import { isJobId } from "../../domain/ids.ts";
-import type { ChannelName, JobRecord, QueuedJob } from "../../domain/job.ts";
+import type { BatchPiece, BatchQueue, KnownBatch, PieceResult } from "../../domain/jobs/batch.ts";
+import type { ChannelName, JobRecord, QueuedJob } from "../../domain/jobs/job.ts";
 import type {
   AllQueuedJobs,
   JobFilter,
   QueuedJobSummary,
   QueuedJobs,
   RecipientFilter,
-} from "../../domain/job-search.ts";
+} from "../../domain/jobs/job-search.ts";
 import type {
   AcceptResult,
   AllowanceCall,
@@ -36,52 +35,59 @@ import type {
   RecordTurn,
   Settled,
   Settlement,
-} from "../../domain/queue.ts";
-import type { RedisMemory, ShardDepth } from "../../domain/queue-depth.ts";
+} from "../../domain/jobs/queue.ts";
+import type { RedisMemory, ShardDepth } from "../../domain/jobs/queue-depth.ts";
+import type { ReadinessProbe } from "../../domain/jobs/report.ts";
+import type { RetryCall, RetryQueue, RetryResult } from "../../domain/jobs/retry.ts";
+import type { CancelResult, RescheduleResult, WaitingJobs } from "../../domain/jobs/schedule.ts";
 import type { Random } from "../../domain/random.ts";
-import type { ReadinessProbe } from "../../domain/report.ts";
-import type { RetryCall, RetryQueue, RetryResult } from "../../domain/retry.ts";
-import type { CancelResult, RescheduleResult, WaitingJobs } from "../../domain/schedule.ts";
+import type { Telemetry } from "../../domain/telemetry.ts";
+import type { ErasedJobs, JobErasure, TenantQueueRemoval } from "../../domain/tenants/erasure.ts";
 import type {
   IndexedSuppression,
   SuppressibleMessage,
   SuppressionIndex,
   SuppressionLookup,
-} from "../../domain/suppressions.ts";
-import type { Telemetry } from "../../domain/telemetry.ts";
-import type { ChangeFeed, TenantRef } from "../../domain/tenant.ts";
-import { Acceptor } from "./accept.ts";
-import { allow } from "./allow.ts";
-import { batchUnder, endBatch } from "./batches.ts";
+} from "../../domain/tenants/suppressions.ts";
+import type { ChangeFeed, TenantRef } from "../../domain/tenants/tenant.ts";
 import { ChannelLetters, decodeRecord, encodeTenantQueue, type QueuedChannel } from "./codec.ts";
 import { answersOf, type RedisAddress, type RedisConnection, RedisConnector, redisFailure } from "./connection.ts";
-import { depthOf, memoryOf } from "./depth.ts";
-import { eraseJobs } from "./erasing.ts";
 import { Meta } from "./format.ts";
 import { HeardNews, hearNews, whenReady } from "./heard-news.ts";
 import { beatsKey, CHANGED_CHANNEL, jobBucket, jobField, shardPrefix } from "./keys.ts";
-import { RedisLeases } from "./lease.ts";
-import { LookCalls } from "./look-again.ts";
-import { Observer } from "./observe.ts";
-import { Puller } from "./pull.ts";
-import { hastenParked } from "./purging.ts";
-import { Quarantine } from "./quarantine.ts";
 import { RedisQuestions } from "./questions.ts";
 import { QueueRoom } from "./queue-room.ts";
-import { RecordCalls } from "./record.ts";
 import { RedisIncomingMessages } from "./redis-incoming-messages.ts";
 import { probeRedis } from "./redis-probe.ts";
 import { RedisReplyWindows } from "./redis-reply-windows.ts";
 import { RedisSenderAccounts } from "./redis-sender-accounts.ts";
 import { RedisTime } from "./redis-time.ts";
-import { isNamed, References } from "./references.ts";
 import { Replicas } from "./replicas.ts";
-import { Retrier } from "./retry.ts";
-import { cancel, reschedule } from "./schedule.ts";
-import { SettleCalls } from "./settle.ts";
-import { RedisStatuses } from "./status.ts";
-import { loadSuppressions, putSuppression, removeSuppression, suppressedAmong, wasErasedSince } from "./suppress.ts";
-import { QueueSurvey } from "./survey.ts";
+import { Acceptor } from "./verbs/accept.ts";
+import { allow } from "./verbs/allow.ts";
+import { batchUnder, endBatch } from "./verbs/batches.ts";
+import { depthOf, memoryOf } from "./verbs/depth.ts";
+import { eraseJobs } from "./verbs/erasing.ts";
+import { RedisLeases } from "./verbs/lease.ts";
+import { LookCalls } from "./verbs/look-again.ts";
+import { Observer } from "./verbs/observe.ts";
+import { Puller } from "./verbs/pull.ts";
+import { hastenParked, removeTenant, unfinishedJobs } from "./verbs/purging.ts";
+import { Quarantine } from "./verbs/quarantine.ts";
+import { RecordCalls } from "./verbs/record.ts";
+import { isNamed, References } from "./verbs/references.ts";
+import { Retrier } from "./verbs/retry.ts";
+import { cancel, reschedule } from "./verbs/schedule.ts";
+import { SettleCalls } from "./verbs/settle.ts";
+import { RedisStatuses } from "./verbs/status.ts";
+import {
+  loadSuppressions,
+  putSuppression,
+  removeSuppression,
+  suppressedAmong,
+  wasErasedSince,
+} from "./verbs/suppress.ts";
+import { QueueSurvey } from "./verbs/survey.ts";
 
 export interface RedisQueueOptions {
   readonly channels: readonly QueuedChannel[];
@@ -438,26 +444,16 @@ export class RedisQueue
     return eraseJobs({ connection: this.bulk, survey: this.survey, clock: this.options.clock }, tenant, recipient);
   }
 
-  async unfinishedJobs({ tenantId, shard }: TenantRef): Promise<number> {
-    const state = await this.owner
-      .hget(`${shardPrefix(shard)}:tenants`, tenantId)
-      .catch((error: unknown) => Promise.reject(redisFailure(error)));
-    // It begins with their number.
-    return Number.parseInt(state ?? "0", 10) || 0;
+  unfinishedJobs(tenant: TenantRef): Promise<number> {
+    return unfinishedJobs(this.owner, tenant);
   }
 
   hasUnrecorded(tenant: TenantRef): Promise<boolean> {
     return this.survey.hasUnrecorded(tenant);
   }
 
-  async removeTenant({ tenantId, shard }: TenantRef): Promise<void> {
-    const prefix = shardPrefix(shard);
-    await answersOf(
-      this.owner
-        .pipeline()
-        .del(`${prefix}:suppressed:${tenantId}`, `${prefix}:rate:${tenantId}`)
-        .hdel(`${prefix}:tenants`, tenantId),
-    );
+  removeTenant(tenant: TenantRef): Promise<void> {
+    return removeTenant(this.owner, tenant);
   }
 
   hastenParked(tenant: TenantRef, channels: readonly ChannelName[]): Promise<number> {

@@ -1,5 +1,5 @@
+import type { ReplyWindows, WrittenTo } from "../../domain/channels/reply-windows.ts";
 import { limits } from "../../domain/limits.ts";
-import type { ReplyWindows, WrittenTo } from "../../domain/reply-windows.ts";
 import { type RedisConnection, redisFailure } from "./connection.ts";
 import { Script } from "./script.ts";
 import writersLua from "./writers.lua" with { type: "text" };

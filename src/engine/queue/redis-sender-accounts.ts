@@ -1,6 +1,6 @@
+import type { NumberOfAccount, SenderAccounts } from "../../domain/channels/sender-accounts.ts";
 import type { Clock } from "../../domain/clock.ts";
 import { remember } from "../../domain/remember.ts";
-import type { NumberOfAccount, SenderAccounts } from "../../domain/sender-accounts.ts";
 import { type RedisConnection, redisFailure } from "./connection.ts";
 
 /** Before the id of an account. One hash tag, as of all that the chat provider's calls leave here. */

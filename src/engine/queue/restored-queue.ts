@@ -1,6 +1,6 @@
 import { Cluster, type Redis } from "ioredis";
 import type { Clock } from "../../domain/clock.ts";
-import { firstEventIdAt } from "../../domain/event.ts";
+import { firstEventIdAt } from "../../domain/jobs/event.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import { type RedisAddress, redisFailure } from "./connection.ts";
 import { shardPrefix } from "./keys.ts";

@@ -3,7 +3,7 @@ import { isOutage } from "../../domain/errors.ts";
 import type { ChannelLetters } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
 import { GroupCommit } from "./group-commit.ts";
-import type { Quarantine } from "./quarantine.ts";
+import type { Quarantine } from "./verbs/quarantine.ts";
 
 /** What the verbs of a shard's owner need. */
 export interface OwnerCallPorts {

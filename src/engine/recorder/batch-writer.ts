@@ -1,14 +1,14 @@
 import { type Clock, sleep } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
-import { eventTimeMs } from "../../domain/event.ts";
+import { eventTimeMs } from "../../domain/jobs/event.ts";
 import {
   type EventWriter,
   RowsRefusedError,
   type StoredEventRow,
   type WriteAttempt,
   type WriteOutcome,
-} from "../../domain/event-store.ts";
-import type { RecordBatch, RecordPiece } from "../../domain/queue.ts";
+} from "../../domain/jobs/event-store.ts";
+import type { RecordBatch, RecordPiece } from "../../domain/jobs/queue.ts";
 import type { Random } from "../../domain/random.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import { engineLimits } from "../limits.ts";

@@ -1,8 +1,8 @@
 import { type Clock, sleep } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
-import type { EventWriter, StoredEventRow } from "../../domain/event-store.ts";
+import type { EventWriter, StoredEventRow } from "../../domain/jobs/event-store.ts";
+import type { RecordAnswer, RecordBatch, RecorderQueue } from "../../domain/jobs/queue.ts";
 import { limits } from "../../domain/limits.ts";
-import type { RecordAnswer, RecordBatch, RecorderQueue } from "../../domain/queue.ts";
 import type { Random } from "../../domain/random.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { LeaseTerm } from "../leases/shard-keeper.ts";

@@ -1,6 +1,6 @@
 import type { Clock } from "../../domain/clock.ts";
-import type { EventWriter, StoredEventRow } from "../../domain/event-store.ts";
-import type { RecorderQueue } from "../../domain/queue.ts";
+import type { EventWriter, StoredEventRow } from "../../domain/jobs/event-store.ts";
+import type { RecorderQueue } from "../../domain/jobs/queue.ts";
 import type { Random } from "../../domain/random.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import { type LeaseTerm, ShardKeeper } from "../leases/shard-keeper.ts";

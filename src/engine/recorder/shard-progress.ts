@@ -1,5 +1,5 @@
-import type { WriteAttempt, WriteOutcome } from "../../domain/event-store.ts";
-import type { RecordPiece, RecordTurn } from "../../domain/queue.ts";
+import type { WriteAttempt, WriteOutcome } from "../../domain/jobs/event-store.ts";
+import type { RecordPiece, RecordTurn } from "../../domain/jobs/queue.ts";
 import type { LeaseTerm } from "../leases/shard-keeper.ts";
 
 /** A recorder's state for one term of a shard. */

@@ -1,14 +1,14 @@
 import { type Clock, sleep } from "../../domain/clock.ts";
 import { isOutage, UnavailableError } from "../../domain/errors.ts";
-import type { EventType } from "../../domain/event.ts";
 import { FailureLog } from "../../domain/failure-log.ts";
 import { FairTurns } from "../../domain/fair-turns.ts";
-import type { ChannelName, JobRecord } from "../../domain/job.ts";
-import { maskedText } from "../../domain/masked.ts";
-import { type ObserveReportPorts, observeReport } from "../../domain/observe-report.ts";
-import type { ObserveResult } from "../../domain/queue.ts";
-import type { DeliveryReport } from "../../domain/report.ts";
+import type { EventType } from "../../domain/jobs/event.ts";
+import type { ChannelName, JobRecord } from "../../domain/jobs/job.ts";
+import { type ObserveReportPorts, observeReport } from "../../domain/jobs/observe-report.ts";
+import type { ObserveResult } from "../../domain/jobs/queue.ts";
+import type { DeliveryReport } from "../../domain/jobs/report.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
+import { maskedText } from "../../domain/texts/masked.ts";
 import { engineLimits } from "../limits.ts";
 
 export interface DeliveryReportsPorts extends ObserveReportPorts {

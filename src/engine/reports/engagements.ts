@@ -1,5 +1,5 @@
 import { Counts } from "../../domain/counts.ts";
-import type { DeliveryReport } from "../../domain/report.ts";
+import type { DeliveryReport } from "../../domain/jobs/report.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import { engineLimits } from "../limits.ts";
 

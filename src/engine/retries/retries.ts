@@ -1,9 +1,9 @@
 import type { Clock } from "../../domain/clock.ts";
 import { isOutage, TransportError } from "../../domain/errors.ts";
-import type { EventReader } from "../../domain/event-store.ts";
-import type { JobRecord, KeptContent } from "../../domain/job.ts";
-import type { PayloadStore } from "../../domain/payload-store.ts";
-import type { FrontQueue } from "../../domain/queue.ts";
+import type { EventReader } from "../../domain/jobs/event-store.ts";
+import type { JobRecord, KeptContent } from "../../domain/jobs/job.ts";
+import type { PayloadStore } from "../../domain/jobs/payload-store.ts";
+import type { FrontQueue } from "../../domain/jobs/queue.ts";
 import type {
   FailedJob,
   FailedJobs,
@@ -14,8 +14,8 @@ import type {
   RetryOutcome,
   RetryQueue,
   RetryResult,
-} from "../../domain/retry.ts";
-import type { Tenant } from "../../domain/tenant.ts";
+} from "../../domain/jobs/retry.ts";
+import type { Tenant } from "../../domain/tenants/tenant.ts";
 
 export interface RetriesPorts {
   readonly queue: Pick<FrontQueue, "job"> & RetryQueue;

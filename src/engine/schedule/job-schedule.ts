@@ -1,14 +1,14 @@
 import { type Clock, sleep } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
-import type { EventReader } from "../../domain/event-store.ts";
-import { fallbackIds } from "../../domain/fallback.ts";
-import type { JobRecord } from "../../domain/job.ts";
-import type { PayloadStore } from "../../domain/payload-store.ts";
-import type { FrontQueue } from "../../domain/queue.ts";
-import type { RetryCharges } from "../../domain/retry.ts";
-import type { CancelOutcome, JobSchedule, RescheduleResult, WaitingJobs } from "../../domain/schedule.ts";
+import type { EventReader } from "../../domain/jobs/event-store.ts";
+import { fallbackIds } from "../../domain/jobs/fallback.ts";
+import type { JobRecord } from "../../domain/jobs/job.ts";
+import type { PayloadStore } from "../../domain/jobs/payload-store.ts";
+import type { FrontQueue } from "../../domain/jobs/queue.ts";
+import type { RetryCharges } from "../../domain/jobs/retry.ts";
+import type { CancelOutcome, JobSchedule, RescheduleResult, WaitingJobs } from "../../domain/jobs/schedule.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
-import type { TenantRef } from "../../domain/tenant.ts";
+import type { TenantRef } from "../../domain/tenants/tenant.ts";
 
 export interface JobSchedulePorts {
   readonly queue: WaitingJobs & Pick<FrontQueue, "job">;

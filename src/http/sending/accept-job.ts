@@ -1,15 +1,15 @@
 import type { Content } from "../../domain/content-store.ts";
 import { isOutage, TransportError, UnavailableError } from "../../domain/errors.ts";
 import { isSampled } from "../../domain/ids.ts";
-import type { ChannelName, StoredPayload } from "../../domain/job.ts";
+import type { ChannelName, StoredPayload } from "../../domain/jobs/job.ts";
 import {
   LASTING_MS,
   LASTING_PAYLOAD_BYTES_MAX,
   type PayloadRef,
   QUEUED_PAYLOAD_BYTES_MAX,
-} from "../../domain/payload-store.ts";
-import type { AcceptResult, NewJob } from "../../domain/queue.ts";
-import type { Tenant } from "../../domain/tenant.ts";
+} from "../../domain/jobs/payload-store.ts";
+import type { AcceptResult, NewJob } from "../../domain/jobs/queue.ts";
+import type { Tenant } from "../../domain/tenants/tenant.ts";
 import { type Span, traceInLog } from "../../domain/tracing.ts";
 import { ApiError } from "../api-error.ts";
 import type { Exchange } from "../exchange.ts";

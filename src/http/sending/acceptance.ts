@@ -1,9 +1,9 @@
 import type { Content } from "../../domain/content-store.ts";
-import type { Awaited } from "../../domain/fallback.ts";
-import type { ChannelName } from "../../domain/job.ts";
-import type { JsonObject } from "../../domain/json.ts";
-import type { Idempotency, NewJob } from "../../domain/queue.ts";
-import type { Tenant } from "../../domain/tenant.ts";
+import type { Awaited } from "../../domain/jobs/fallback.ts";
+import type { ChannelName } from "../../domain/jobs/job.ts";
+import type { Idempotency, NewJob } from "../../domain/jobs/queue.ts";
+import type { Tenant } from "../../domain/tenants/tenant.ts";
+import type { JsonObject } from "../../domain/texts/json.ts";
 import type { Refused } from "../error-codes.ts";
 
 /** Why a send is refused, in words for the caller. */

@@ -1,5 +1,5 @@
-import type { AcceptResult } from "../../domain/queue.ts";
-import type { Tenant } from "../../domain/tenant.ts";
+import type { AcceptResult } from "../../domain/jobs/queue.ts";
+import type { Tenant } from "../../domain/tenants/tenant.ts";
 import { ApiError } from "../api-error.ts";
 import type { Exchange } from "../exchange.ts";
 import { KEY_CONFLICT_TEXT } from "../failures.ts";

@@ -1,6 +1,6 @@
 import { type TObject, Type } from "@sinclair/typebox";
-import { BATCH_MESSAGES_MAX } from "../../domain/batch.ts";
-import type { Json } from "../../domain/json.ts";
+import { BATCH_MESSAGES_MAX } from "../../domain/jobs/batch.ts";
+import type { Json } from "../../domain/texts/json.ts";
 import type { Answers, Endpoint } from "../endpoint.ts";
 import { finished } from "../endpoint.ts";
 import { tenantFailure } from "../failures.ts";

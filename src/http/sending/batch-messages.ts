@@ -4,10 +4,10 @@ import {
   type BatchIds,
   type MadeMessage,
   type MadePart,
-} from "../../domain/batch.ts";
-import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
-import type { NewJob } from "../../domain/queue.ts";
-import type { Tenant } from "../../domain/tenant.ts";
+} from "../../domain/jobs/batch.ts";
+import type { NewJob } from "../../domain/jobs/queue.ts";
+import type { Tenant } from "../../domain/tenants/tenant.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../domain/texts/json.ts";
 import { ApiError } from "../api-error.ts";
 import { type Refused, toldOf } from "../error-codes.ts";
 import type { FrontDoor } from "../front-door.ts";

@@ -1,7 +1,7 @@
 import type { TObject, TSchema } from "@sinclair/typebox";
-import { type CarriedPass, carrierPayload } from "../../domain/carried-pass.ts";
-import { isJsonObject, type JsonObject } from "../../domain/json.ts";
-import type { Tenant } from "../../domain/tenant.ts";
+import { type CarriedPass, carrierPayload } from "../../domain/channels/carried-pass.ts";
+import type { Tenant } from "../../domain/tenants/tenant.ts";
+import { isJsonObject, type JsonObject } from "../../domain/texts/json.ts";
 import type { tenantFailure } from "../failures.ts";
 import { optional } from "../schemas.ts";
 import { type Acceptance, alsoKnown, type Charge, type Refusal } from "./acceptance.ts";

@@ -1,8 +1,8 @@
 import { Type } from "@sinclair/typebox";
-import { AWAITED, type Awaited, FALLBACKS_MAX, type Fallback, fallbackId } from "../../domain/fallback.ts";
 import { jobTimeMs } from "../../domain/ids.ts";
-import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
-import type { Tenant } from "../../domain/tenant.ts";
+import { AWAITED, type Awaited, FALLBACKS_MAX, type Fallback, fallbackId } from "../../domain/jobs/fallback.ts";
+import type { Tenant } from "../../domain/tenants/tenant.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../domain/texts/json.ts";
 import { requireSending } from "../endpoint.ts";
 import type { FrontDoor } from "../front-door.ts";
 import { enumOf } from "../schemas.ts";

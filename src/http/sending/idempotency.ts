@@ -1,5 +1,5 @@
+import type { Idempotency } from "../../domain/jobs/queue.ts";
 import { limits } from "../../domain/limits.ts";
-import type { Idempotency } from "../../domain/queue.ts";
 import { ApiError } from "../api-error.ts";
 import type { Exchange } from "../exchange.ts";
 

@@ -1,7 +1,7 @@
-import { fallbackId } from "../../domain/fallback.ts";
-import type { ChannelName } from "../../domain/job.ts";
-import { type Idempotency, quotaOf } from "../../domain/queue.ts";
-import type { Tenant } from "../../domain/tenant.ts";
+import { fallbackId } from "../../domain/jobs/fallback.ts";
+import type { ChannelName } from "../../domain/jobs/job.ts";
+import { type Idempotency, quotaOf } from "../../domain/jobs/queue.ts";
+import type { Tenant } from "../../domain/tenants/tenant.ts";
 import type { Exchange } from "../exchange.ts";
 import type { FrontDoor } from "../front-door.ts";
 import { acceptJob } from "./accept-job.ts";

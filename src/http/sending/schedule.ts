@@ -1,7 +1,7 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import { isCalendarDay } from "../../domain/calendar-day.ts";
-import { isJsonObject, type Json } from "../../domain/json.ts";
-import { SCHEDULE_MS_MAX } from "../../domain/schedule.ts";
+import { SCHEDULE_MS_MAX } from "../../domain/jobs/schedule.ts";
+import { isJsonObject, type Json } from "../../domain/texts/json.ts";
 import { optional } from "../schemas.ts";
 import type { Refusal } from "./acceptance.ts";
 

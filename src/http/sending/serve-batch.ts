@@ -1,8 +1,8 @@
-import type { Batch, BatchOutcome, BatchResult, NoRoom } from "../../domain/batch.ts";
 import { isOutage } from "../../domain/errors.ts";
-import { isJsonObject } from "../../domain/json.ts";
-import { type QueueShare, quotaOf } from "../../domain/queue.ts";
-import type { Tenant } from "../../domain/tenant.ts";
+import type { Batch, BatchOutcome, BatchResult, NoRoom } from "../../domain/jobs/batch.ts";
+import { type QueueShare, quotaOf } from "../../domain/jobs/queue.ts";
+import type { Tenant } from "../../domain/tenants/tenant.ts";
+import { isJsonObject } from "../../domain/texts/json.ts";
 import { type Span, traceInLog } from "../../domain/tracing.ts";
 import { ApiError, refusedFor } from "../api-error.ts";
 import type { Exchange } from "../exchange.ts";

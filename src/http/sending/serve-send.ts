@@ -1,7 +1,7 @@
 import type { Content } from "../../domain/content-store.ts";
-import type { Json } from "../../domain/json.ts";
-import { type Idempotency, type NewJob, quotaOf } from "../../domain/queue.ts";
-import type { Tenant } from "../../domain/tenant.ts";
+import { type Idempotency, type NewJob, quotaOf } from "../../domain/jobs/queue.ts";
+import type { Tenant } from "../../domain/tenants/tenant.ts";
+import type { Json } from "../../domain/texts/json.ts";
 import { ApiError } from "../api-error.ts";
 import { SMALL_BODY_BYTES } from "../body-room.ts";
 import { requireSending } from "../endpoint.ts";

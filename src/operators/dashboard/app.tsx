@@ -13,7 +13,7 @@ import { OverviewPage } from "./overview.tsx";
 import { hrefTo, type Route, useRoute } from "./route.ts";
 import { SandboxPage } from "./sandbox.tsx";
 import { SessionContext } from "./session.tsx";
-import { TenantPage } from "./tenant.tsx";
+import { TenantPage } from "./tenant/tenant.tsx";
 import { TenantsPage } from "./tenants.tsx";
 import { Page, ProblemBox, Waiting } from "./ui.tsx";
 import { UsagePage } from "./usage.tsx";

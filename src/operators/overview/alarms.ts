@@ -1,6 +1,6 @@
-import type { EventType } from "../../domain/event.ts";
-import type { ChannelName } from "../../domain/job.ts";
-import type { QueueFacts } from "../../domain/queue-depth.ts";
+import type { EventType } from "../../domain/jobs/event.ts";
+import type { ChannelName } from "../../domain/jobs/job.ts";
+import type { QueueFacts } from "../../domain/jobs/queue-depth.ts";
 import { type Facts, MINUTE_MS } from "./facts.ts";
 
 /** What needs a person now (`page`), or soon (`ticket`). */

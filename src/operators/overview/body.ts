@@ -1,7 +1,7 @@
-import type { EventType } from "../../domain/event.ts";
-import type { ChannelName } from "../../domain/job.ts";
+import type { EventType } from "../../domain/jobs/event.ts";
+import type { ChannelName } from "../../domain/jobs/job.ts";
+import type { MeasuredShard, TenantQueueDepth } from "../../domain/jobs/queue-depth.ts";
 import type { ProcessStatus } from "../../domain/process-status.ts";
-import type { MeasuredShard, TenantQueueDepth } from "../../domain/queue-depth.ts";
 import { alarmsOf, lagSeconds } from "./alarms.ts";
 import { type Facts, firstMinuteMs, MINUTE_MS, MINUTES_SHOWN } from "./facts.ts";
 import type { OUTCOMES, OverviewBody } from "./schema.ts";

@@ -1,9 +1,9 @@
-import type { Expiring } from "../../domain/credentials.ts";
-import type { EventType } from "../../domain/event.ts";
-import type { MinuteEvents } from "../../domain/event-store.ts";
-import type { ChannelName } from "../../domain/job.ts";
+import type { Expiring } from "../../domain/channels/credentials.ts";
+import type { EventType } from "../../domain/jobs/event.ts";
+import type { MinuteEvents } from "../../domain/jobs/event-store.ts";
+import type { ChannelName } from "../../domain/jobs/job.ts";
+import type { QueueFacts } from "../../domain/jobs/queue-depth.ts";
 import type { KnownStatuses } from "../../domain/process-status.ts";
-import type { QueueFacts } from "../../domain/queue-depth.ts";
 import type { ReadinessState } from "../../http/readiness.ts";
 
 export interface RateFacts {

@@ -1,5 +1,5 @@
 import type { Clock } from "../../domain/clock.ts";
-import type { ChannelName } from "../../domain/job.ts";
+import type { ChannelName } from "../../domain/jobs/job.ts";
 import { ApiError } from "../../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
 import type { Exchange } from "../../http/exchange.ts";

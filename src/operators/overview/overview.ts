@@ -1,9 +1,9 @@
+import type { Expiring } from "../../domain/channels/credentials.ts";
 import type { Clock } from "../../domain/clock.ts";
-import type { Expiring } from "../../domain/credentials.ts";
-import type { EventRates } from "../../domain/event-store.ts";
-import type { ChannelName } from "../../domain/job.ts";
+import type { EventRates } from "../../domain/jobs/event-store.ts";
+import type { ChannelName } from "../../domain/jobs/job.ts";
+import { type MeasuredQueue, queueFacts } from "../../domain/jobs/queue-depth.ts";
 import { oneAtATime } from "../../domain/one-at-a-time.ts";
-import { type MeasuredQueue, queueFacts } from "../../domain/queue-depth.ts";
 import { recently } from "../../domain/recently.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Readiness } from "../../http/readiness.ts";

@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import type { ChannelName } from "../../domain/job.ts";
+import type { ChannelName } from "../../domain/jobs/job.ts";
 import { enumOf, Timestamp } from "../../http/schemas.ts";
 
 export const OUTCOMES = ["accepted", "delivered", "bounced", "failed", "suppressed"] as const;

@@ -1,7 +1,7 @@
 import pino, { type Logger } from "pino";
 import pretty from "pino-pretty";
-import type { Json } from "../../domain/json.ts";
 import type { Labels, Series, SeriesGauges, Telemetry } from "../../domain/telemetry.ts";
+import type { Json } from "../../domain/texts/json.ts";
 import { Metrics } from "./metrics.ts";
 import type { MetricsParts } from "./summed-metrics.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { parseAddress, parseRecipient } from "../../../src/domain/email.ts";
+import { parseAddress, parseRecipient } from "../../../src/domain/channels/email.ts";
 
 const ATEXT = "abcXYZ019!#$%&'*+/=?^_`{|}~-";
 

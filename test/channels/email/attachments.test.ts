@@ -5,7 +5,7 @@ import type { MailMessage } from "../../../src/channels/email/mime/mail-message.
 import { LinesAndFiles } from "../../../src/channels/email/mime/message-rest.ts";
 import type { AttachedFile, EmailPayload } from "../../../src/channels/email/payload.ts";
 import { startSmtpSandbox } from "../../../src/channels/email/sandbox/smtp-sandbox.ts";
-import { SmtpSession } from "../../../src/channels/email/smtp-session.ts";
+import { SmtpSession } from "../../../src/channels/email/smtp/smtp-session.ts";
 import { UnavailableError } from "../../../src/domain/errors.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { eventually } from "../../support/eventually.ts";

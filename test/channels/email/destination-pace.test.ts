@@ -1,5 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { type DestinationAnswer, DestinationPace, type Passage } from "../../../src/channels/email/destination-pace.ts";
+import {
+  type DestinationAnswer,
+  DestinationPace,
+  type Passage,
+} from "../../../src/channels/email/smtp/destination-pace.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";
 
 function aPace() {

@@ -4,9 +4,9 @@ import { EmailChannel, type EmailChannelOptions } from "../../../src/channels/em
 import { readUnsubscribeLink } from "../../../src/channels/email/links/link-tokens.ts";
 import type { EmailPayload } from "../../../src/channels/email/payload.ts";
 import { type SmtpSandbox, startSmtpSandbox } from "../../../src/channels/email/sandbox/smtp-sandbox.ts";
-import type { Outcome } from "../../../src/domain/outcome.ts";
-import type { DeliveryReport, SandboxMessage } from "../../../src/domain/report.ts";
-import type { Tenant } from "../../../src/domain/tenant.ts";
+import type { Outcome } from "../../../src/domain/jobs/outcome.ts";
+import type { DeliveryReport, SandboxMessage } from "../../../src/domain/jobs/report.ts";
+import type { Tenant } from "../../../src/domain/tenants/tenant.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { eventually } from "../../support/eventually.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";

@@ -3,7 +3,7 @@ import { EmailChannel } from "../../../src/channels/email/email-channel.ts";
 import { emailLimits } from "../../../src/channels/email/limits.ts";
 import type { EmailPayload } from "../../../src/channels/email/payload.ts";
 import { type SmtpSandbox, startSmtpSandbox } from "../../../src/channels/email/sandbox/smtp-sandbox.ts";
-import type { QueuedJob } from "../../../src/domain/job.ts";
+import type { QueuedJob } from "../../../src/domain/jobs/job.ts";
 import { limits } from "../../../src/domain/limits.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";

@@ -1,7 +1,7 @@
 import { LinkTokens } from "../../../src/channels/email/links/link-tokens.ts";
 import type { EmailPayload } from "../../../src/channels/email/payload.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
-import type { QueuedJob } from "../../../src/domain/job.ts";
+import type { QueuedJob } from "../../../src/domain/jobs/job.ts";
 import { NetworkGuard } from "../../../src/runtime/network-guard.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
+import { checkFilledHtml, wouldBeTooLarge } from "../../../src/channels/email/content/filled-html.ts";
 import { EmailComposer } from "../../../src/channels/email/email-composer.ts";
-import { checkFilledHtml, wouldBeTooLarge } from "../../../src/channels/email/filled-html.ts";
 import type { EmailPayload } from "../../../src/channels/email/payload.ts";
-import type { Json, JsonObject } from "../../../src/domain/json.ts";
+import type { Json, JsonObject } from "../../../src/domain/texts/json.ts";
 import { aTenant } from "../../support/tenants.ts";
 
 const TOO_LARGE = "the message would be larger than 512 KB once its placeholders are filled";

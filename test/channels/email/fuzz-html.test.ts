@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { checkHtml } from "../../../src/channels/email/html-rules.ts";
-import { htmlToText } from "../../../src/channels/email/html-to-text.ts";
+import { checkHtml } from "../../../src/channels/email/content/html-rules.ts";
+import { htmlToText } from "../../../src/channels/email/content/html-to-text.ts";
+import { Template } from "../../../src/channels/email/content/template.ts";
+import { trackedHtml } from "../../../src/channels/email/content/tracked-html.ts";
 import { BuiltinSpamFilter } from "../../../src/channels/email/spam/builtin-spam-filter.ts";
-import { Template } from "../../../src/channels/email/template.ts";
-import { trackedHtml } from "../../../src/channels/email/tracked-html.ts";
 import { FUZZ_TIMEOUT_MS, fuzz, type Picker } from "./fuzzing.ts";
 import { HOSTILE_HTML } from "./hostile-html.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
+import { RenderTooLargeError, Template } from "../../../src/channels/email/content/template.ts";
 import { EmailComposer } from "../../../src/channels/email/email-composer.ts";
-import { RenderTooLargeError, Template } from "../../../src/channels/email/template.ts";
-import type { Json, JsonObject } from "../../../src/domain/json.ts";
+import type { Json, JsonObject } from "../../../src/domain/texts/json.ts";
 import { aTenant } from "../../support/tenants.ts";
 import { FUZZ_TIMEOUT_MS, fuzz, type Picker } from "./fuzzing.ts";
 

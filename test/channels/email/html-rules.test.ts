@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { checkHtml, type HtmlRule } from "../../../src/channels/email/html-rules.ts";
+import { checkHtml, type HtmlRule } from "../../../src/channels/email/content/html-rules.ts";
 import { emailLimits } from "../../../src/channels/email/limits.ts";
 
 const rulesOf = (html: string, bytes?: number): HtmlRule[] => checkHtml(html, bytes).map(({ rule }) => rule);

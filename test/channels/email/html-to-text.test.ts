@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { htmlToText } from "../../../src/channels/email/html-to-text.ts";
+import { htmlToText } from "../../../src/channels/email/content/html-to-text.ts";
 
 describe("the text of an HTML message", () => {
   test.each<[string, string]>([

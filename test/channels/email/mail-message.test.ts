@@ -1,15 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import nodemailer from "nodemailer";
 import DKIM from "nodemailer/lib/dkim";
+import { headerText } from "../../../src/channels/email/content/header-text.ts";
+import { Template } from "../../../src/channels/email/content/template.ts";
+import { trackedHtml } from "../../../src/channels/email/content/tracked-html.ts";
 import { EmailComposer } from "../../../src/channels/email/email-composer.ts";
-import { headerText } from "../../../src/channels/email/header-text.ts";
 import { encodedText, withCrlf } from "../../../src/channels/email/mime/body-encoding.ts";
 import { mailboxOf } from "../../../src/channels/email/mime/header-values.ts";
 import { type MailParts, mailMessage } from "../../../src/channels/email/mime/mail-message.ts";
 import { LinesAndFiles } from "../../../src/channels/email/mime/message-rest.ts";
 import type { Attachment } from "../../../src/channels/email/mime/multipart.ts";
-import { Template } from "../../../src/channels/email/template.ts";
-import { trackedHtml } from "../../../src/channels/email/tracked-html.ts";
 import { SeededRandom } from "../../support/seeded-random.ts";
 import { TEST_SELECTOR, verified } from "../../support/sending-domain.ts";
 import { aTenant } from "../../support/tenants.ts";

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { type AddressInfo, createServer } from "node:net";
 import { EmailChannel, type EmailChannelOptions } from "../../../src/channels/email/email-channel.ts";
-import type { OutboundGuard } from "../../../src/domain/outbound.ts";
-import type { Outcome } from "../../../src/domain/outcome.ts";
-import type { Tenant } from "../../../src/domain/tenant.ts";
+import type { Outcome } from "../../../src/domain/jobs/outcome.ts";
+import type { Tenant } from "../../../src/domain/tenants/tenant.ts";
+import type { OutboundGuard } from "../../../src/domain/texts/outbound.ts";
 import { NetworkGuard } from "../../../src/runtime/network-guard.ts";
 import { CANARY_SECRET, type Canary, startCanary } from "../../support/canary.ts";
 import { type Script, type ScriptedSmtp, startScriptedSmtp } from "../../support/scripted-smtp.ts";

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { EmailChannel, type EmailChannelOptions } from "../../../src/channels/email/email-channel.ts";
-import type { QueuedJob } from "../../../src/domain/job.ts";
-import type { Outcome } from "../../../src/domain/outcome.ts";
-import type { Tenant } from "../../../src/domain/tenant.ts";
+import type { QueuedJob } from "../../../src/domain/jobs/job.ts";
+import type { Outcome } from "../../../src/domain/jobs/outcome.ts";
+import type { Tenant } from "../../../src/domain/tenants/tenant.ts";
 import { eventually } from "../../support/eventually.ts";
 import { ScriptedRelay } from "../../support/scripted-relay.ts";
 import { type Script, type ScriptedSmtp, startScriptedSmtp } from "../../support/scripted-smtp.ts";

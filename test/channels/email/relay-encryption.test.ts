@@ -2,11 +2,11 @@ import { afterEach, describe, expect, test } from "bun:test";
 import type { AddressInfo } from "node:net";
 import { SMTPServer, type SMTPServerOptions } from "smtp-server";
 import type { MailMessage } from "../../../src/channels/email/mime/mail-message.ts";
-import { RelayPool } from "../../../src/channels/email/relay-pool.ts";
-import { RelayRoute } from "../../../src/channels/email/relay-route.ts";
-import { SmtpProbe } from "../../../src/channels/email/smtp-probe.ts";
-import type { SmtpTimeouts } from "../../../src/channels/email/smtp-session.ts";
-import type { SmtpServer } from "../../../src/domain/smtp-url.ts";
+import { RelayPool } from "../../../src/channels/email/smtp/relay-pool.ts";
+import { RelayRoute } from "../../../src/channels/email/smtp/relay-route.ts";
+import { SmtpProbe } from "../../../src/channels/email/smtp/smtp-probe.ts";
+import type { SmtpTimeouts } from "../../../src/channels/email/smtp/smtp-session.ts";
+import type { SmtpServer } from "../../../src/domain/channels/smtp-url.ts";
 import { startScriptedSmtp } from "../../support/scripted-smtp.ts";
 
 const NEVER = new AbortController().signal;

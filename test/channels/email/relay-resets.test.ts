@@ -1,11 +1,11 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import type { MailMessage } from "../../../src/channels/email/mime/mail-message.ts";
-import { RelayPool } from "../../../src/channels/email/relay-pool.ts";
-import { RelayRoute } from "../../../src/channels/email/relay-route.ts";
-import { smtpOutcome } from "../../../src/channels/email/smtp-replies.ts";
-import { SmtpError } from "../../../src/channels/email/smtp-session.ts";
-import type { Outcome } from "../../../src/domain/outcome.ts";
+import { RelayPool } from "../../../src/channels/email/smtp/relay-pool.ts";
+import { RelayRoute } from "../../../src/channels/email/smtp/relay-route.ts";
+import { smtpOutcome } from "../../../src/channels/email/smtp/smtp-replies.ts";
+import { SmtpError } from "../../../src/channels/email/smtp/smtp-session.ts";
+import type { Outcome } from "../../../src/domain/jobs/outcome.ts";
 import { inEachStep } from "./email-world.ts";
 
 /* A relay that resets the connection after each byte that it says, and after each that it hears. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
-import { parseAddress } from "../../../src/domain/email.ts";
-import { QUEUE_SHARE } from "../../../src/domain/tenant.ts";
+import { parseAddress } from "../../../src/domain/channels/email.ts";
+import { QUEUE_SHARE } from "../../../src/domain/tenants/tenant.ts";
 import { Front } from "../../http/support/front.ts";
 
 let front: Front;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { TransportError, UnavailableError } from "../../../src/domain/errors.ts";
 import { isJobId } from "../../../src/domain/ids.ts";
-import { QUEUE_SHARE } from "../../../src/domain/tenant.ts";
+import { QUEUE_SHARE } from "../../../src/domain/tenants/tenant.ts";
 import { Front } from "../../http/support/front.ts";
 
 let front: Front;

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { SMTPServer } from "smtp-server";
-import { SmtpProbe } from "../../../src/channels/email/smtp-probe.ts";
-import type { Finding } from "../../../src/domain/domain.ts";
-import type { OutboundGuard } from "../../../src/domain/outbound.ts";
+import { SmtpProbe } from "../../../src/channels/email/smtp/smtp-probe.ts";
+import type { Finding } from "../../../src/domain/channels/domain.ts";
+import type { OutboundGuard } from "../../../src/domain/texts/outbound.ts";
 import { NetworkGuard } from "../../../src/runtime/network-guard.ts";
 import { eventually } from "../../support/eventually.ts";
 import { freePort } from "../../support/free-port.ts";

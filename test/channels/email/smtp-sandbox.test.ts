@@ -7,7 +7,7 @@ import {
   type SmtpSandboxOptions,
   startSmtpSandbox,
 } from "../../../src/channels/email/sandbox/smtp-sandbox.ts";
-import type { DeliveryReport } from "../../../src/domain/report.ts";
+import type { DeliveryReport } from "../../../src/domain/jobs/report.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { eventually } from "../../support/eventually.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";

@@ -5,7 +5,7 @@ import { mailboxOf, subjectValue } from "../../../src/channels/email/mime/header
 import { type MailParts, mailMessage } from "../../../src/channels/email/mime/mail-message.ts";
 import type { Attachment } from "../../../src/channels/email/mime/multipart.ts";
 import { acceptEmail } from "../../../src/channels/email/request.ts";
-import { SmtpTransaction } from "../../../src/channels/email/smtp-transaction.ts";
+import { SmtpTransaction } from "../../../src/channels/email/smtp/smtp-transaction.ts";
 import { aTenant } from "../../support/tenants.ts";
 
 /* What we write obeys the RFCs, whatever a caller names a file, a type or a subject. */

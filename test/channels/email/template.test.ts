@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { RenderTooLargeError, Template } from "../../../src/channels/email/template.ts";
-import type { JsonObject } from "../../../src/domain/json.ts";
+import { RenderTooLargeError, Template } from "../../../src/channels/email/content/template.ts";
+import type { JsonObject } from "../../../src/domain/texts/json.ts";
 
 const CHARS_MAX = 1_000_000;
 const render = (text: string, data: JsonObject, escape: "html" | "none" = "none") =>

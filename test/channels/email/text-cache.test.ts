@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { TextCache } from "../../../src/channels/email/text-cache.ts";
+import { TextCache } from "../../../src/channels/email/content/text-cache.ts";
 
 function cacheOf(charsMax: number) {
   const made: string[] = [];

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { Parser } from "htmlparser2";
-import { trackedHtml } from "../../../src/channels/email/tracked-html.ts";
+import { trackedHtml } from "../../../src/channels/email/content/tracked-html.ts";
 
 const PIXEL = '<img src="https://send.test/o.gif" width="1" height="1" alt="" border="0">';
 

@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import * as nodemailers from "nodemailer/lib/qp";
+import { Template } from "../../../src/channels/email/content/template.ts";
+import { trackedHtml } from "../../../src/channels/email/content/tracked-html.ts";
+import { trackedSkeleton } from "../../../src/channels/email/content/tracked-skeleton.ts";
 import { encodedText, withCrlf } from "../../../src/channels/email/mime/body-encoding.ts";
 import { quotedPrintable } from "../../../src/channels/email/mime/quoted-printable.ts";
-import { Template } from "../../../src/channels/email/template.ts";
-import { trackedHtml } from "../../../src/channels/email/tracked-html.ts";
-import { trackedSkeleton } from "../../../src/channels/email/tracked-skeleton.ts";
 
 // biome-ignore format: a list of pieces
 const PIECE = fc.constantFrom(

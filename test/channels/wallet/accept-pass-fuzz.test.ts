@@ -12,8 +12,8 @@ import {
 } from "../../../src/channels/wallet/request/accept-pass-update.ts";
 import { type Checked, Fault } from "../../../src/channels/wallet/request/readers.ts";
 import { asSent } from "../../../src/channels/wallet/request/sent-names.ts";
-import type { JsonObject } from "../../../src/domain/json.ts";
-import { PASS_STYLES } from "../../../src/domain/wallet.ts";
+import { PASS_STYLES } from "../../../src/domain/channels/wallet.ts";
+import type { JsonObject } from "../../../src/domain/texts/json.ts";
 import schema from "./apple-pass.schema.json";
 
 const CONTEXT: PassContext = { templates: new Map(), title: "Acme", issuerId: "33", kind: "generic" };

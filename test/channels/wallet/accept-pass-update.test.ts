@@ -3,8 +3,8 @@ import type { Pass } from "../../../src/channels/wallet/passes.ts";
 import { acceptPass } from "../../../src/channels/wallet/request/accept-pass.ts";
 import { acceptPassUpdate, updatedContent } from "../../../src/channels/wallet/request/accept-pass-update.ts";
 import { Fault } from "../../../src/channels/wallet/request/readers.ts";
-import type { JsonObject } from "../../../src/domain/json.ts";
-import type { PassContent } from "../../../src/domain/wallet.ts";
+import type { PassContent } from "../../../src/domain/channels/wallet.ts";
+import type { JsonObject } from "../../../src/domain/texts/json.ts";
 
 const APPLE = passOf({
   pass_type: "apple",

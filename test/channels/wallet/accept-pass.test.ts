@@ -8,8 +8,8 @@ import {
   type PassContext,
 } from "../../../src/channels/wallet/request/accept-pass.ts";
 import { type Checked, Fault } from "../../../src/channels/wallet/request/readers.ts";
-import type { JsonObject } from "../../../src/domain/json.ts";
-import type { WalletTemplate } from "../../../src/domain/wallet.ts";
+import type { WalletTemplate } from "../../../src/domain/channels/wallet.ts";
+import type { JsonObject } from "../../../src/domain/texts/json.ts";
 
 const ICON = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
 const TEXT = { defaultValue: { language: "en", value: "Member" } };

@@ -5,7 +5,7 @@ import {
   issueCertificate,
   SUBJECT,
 } from "../../../src/channels/wallet/sandbox/certificate-authority.ts";
-import type { AppleSigner } from "../../../src/domain/wallet.ts";
+import type { AppleSigner } from "../../../src/domain/channels/wallet.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 export const PASS_TYPE = "pass.test.event";

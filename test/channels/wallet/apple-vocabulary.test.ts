@@ -8,8 +8,8 @@ import { IMAGE_FILES } from "../../../src/channels/wallet/request/apple-images.t
 import { APPLE_MEMBERS } from "../../../src/channels/wallet/request/apple-pass.ts";
 import { BARCODE_FORMATS } from "../../../src/channels/wallet/request/apple-top.ts";
 import { type Checked, Fault, snakeCase } from "../../../src/channels/wallet/request/readers.ts";
-import type { JsonObject } from "../../../src/domain/json.ts";
-import { type AppleContent, PASS_STYLES, type PassContent } from "../../../src/domain/wallet.ts";
+import { type AppleContent, PASS_STYLES, type PassContent } from "../../../src/domain/channels/wallet.ts";
+import type { JsonObject } from "../../../src/domain/texts/json.ts";
 import schema from "./apple-pass.schema.json";
 import { PASS_BUILDER, PASS_BUILDER_BARCODES, PASS_BUILDER_FIELDS } from "./apple-pass-builder.ts";
 

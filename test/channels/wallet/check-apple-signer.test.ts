@@ -7,8 +7,8 @@ import { isIssuedBy, readCertificate } from "../../../src/channels/wallet/apple/
 import { checkAppleSigner, permitsNfc } from "../../../src/channels/wallet/apple/check-apple-signer.ts";
 import { PassSigners, PLATFORM } from "../../../src/channels/wallet/apple/pass-signers.ts";
 import { issueCertificate, SUBJECT } from "../../../src/channels/wallet/sandbox/certificate-authority.ts";
+import type { AppleSigner } from "../../../src/domain/channels/wallet.ts";
 import type { Series, SeriesGauges } from "../../../src/domain/telemetry.ts";
-import type { AppleSigner } from "../../../src/domain/wallet.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { AppleAuthority, authority, PASS_TYPE, TEAM, validFor } from "./apple-authority.ts";
 import { usable } from "./usable.ts";

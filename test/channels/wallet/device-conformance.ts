@@ -3,7 +3,7 @@ import { eq, sql } from "drizzle-orm";
 import type { OpenRegistry } from "../../../src/app/open-registry.ts";
 import { walletLimits } from "../../../src/channels/wallet/limits.ts";
 import { passDevices, passes, passRegistrations, passTypes } from "../../../src/channels/wallet/tables.ts";
-import type { OpenDatabase } from "../../../src/storage/database.ts";
+import type { OpenDatabase } from "../../../src/storage/postgres/database.ts";
 import { must } from "../../support/must.ts";
 import type { TestDatabase } from "../../tenants/registry-conformance.ts";
 import { openTwoProcesses, type TwoProcesses } from "../../tenants/two-processes.ts";

@@ -7,8 +7,8 @@ import { PassPusher } from "../../../src/channels/wallet/apple/push/pass-pusher.
 import { DeviceLog } from "../../../src/channels/wallet/devices/device-log.ts";
 import { type ApnsSandbox, startApnsSandbox } from "../../../src/channels/wallet/sandbox/apns-sandbox.ts";
 import { WalletChannel } from "../../../src/channels/wallet/wallet-channel.ts";
-import type { QueuedJob } from "../../../src/domain/job.ts";
-import type { AppleContent, AppleSigner } from "../../../src/domain/wallet.ts";
+import type { AppleContent, AppleSigner } from "../../../src/domain/channels/wallet.ts";
+import type { QueuedJob } from "../../../src/domain/jobs/job.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
 import { Front, NO_PASSES } from "../../http/support/front.ts";

@@ -8,7 +8,7 @@ import { walletLimits } from "../../../src/channels/wallet/limits.ts";
 import type { Forgery } from "../../../src/channels/wallet/sandbox/google-callback-signer.ts";
 import { type GoogleSandbox, startGoogleSandbox } from "../../../src/channels/wallet/sandbox/google-sandbox.ts";
 import type { Clock } from "../../../src/domain/clock.ts";
-import type { JsonObject } from "../../../src/domain/json.ts";
+import type { JsonObject } from "../../../src/domain/texts/json.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { Front, NO_PASSES } from "../../http/support/front.ts";
 import { NO_WALLET } from "../../http/support/no-wallet.ts";

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { GoogleOutcome } from "../../../src/channels/wallet/sandbox/google-sandbox.ts";
-import type { PlatformCredentials } from "../../../src/domain/platform.ts";
-import { ALL_SCOPES, type Tenant, type TenantDirectory } from "../../../src/domain/tenant.ts";
+import type { PlatformCredentials } from "../../../src/domain/channels/platform.ts";
+import { ALL_SCOPES, type Tenant, type TenantDirectory } from "../../../src/domain/tenants/tenant.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { Front } from "../../http/support/front.ts";
 import { NO_WALLET } from "../../http/support/no-wallet.ts";

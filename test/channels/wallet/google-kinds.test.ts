@@ -6,8 +6,8 @@ import {
 import { acceptPass, checkTemplate } from "../../../src/channels/wallet/request/accept-pass.ts";
 import { acceptPassUpdate, updatedContent } from "../../../src/channels/wallet/request/accept-pass-update.ts";
 import { Fault } from "../../../src/channels/wallet/request/readers.ts";
-import type { JsonObject } from "../../../src/domain/json.ts";
-import type { GoogleKind } from "../../../src/domain/wallet.ts";
+import type { GoogleKind } from "../../../src/domain/channels/wallet.ts";
+import type { JsonObject } from "../../../src/domain/texts/json.ts";
 import { aPass, changed, GoogleWorld, ISSUER, objectOf, ready, text } from "./google-world.ts";
 
 const LOGO = { sourceUri: { uri: "https://images.example.com/logo.png" } };

@@ -2,8 +2,8 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Pass } from "../../../src/channels/wallet/passes.ts";
 import type { GoogleOutcome } from "../../../src/channels/wallet/sandbox/google-sandbox.ts";
-import type { JsonObject } from "../../../src/domain/json.ts";
-import type { Outcome } from "../../../src/domain/outcome.ts";
+import type { Outcome } from "../../../src/domain/jobs/outcome.ts";
+import type { JsonObject } from "../../../src/domain/texts/json.ts";
 import { eventually } from "../../support/eventually.ts";
 import { aPass, changed, GoogleWorld, ISSUER, objectOf, ready } from "./google-world.ts";
 

@@ -3,7 +3,7 @@ import { generateKeyPairSync, verify } from "node:crypto";
 import { walletLimits } from "../../../src/channels/wallet/limits.ts";
 import { type GoogleOutcome, startGoogleSandbox } from "../../../src/channels/wallet/sandbox/google-sandbox.ts";
 import { withPass } from "../../../src/channels/wallet/wallet-result.ts";
-import type { JsonObject } from "../../../src/domain/json.ts";
+import type { JsonObject } from "../../../src/domain/texts/json.ts";
 import { CallTurns } from "../../../src/http/call-turns.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { eventually } from "../../support/eventually.ts";

@@ -8,13 +8,13 @@ import {
   type GoogleSandboxOptions,
   startGoogleSandbox,
 } from "../../../src/channels/wallet/sandbox/google-sandbox.ts";
+import type { PlatformCredentials } from "../../../src/domain/channels/platform.ts";
+import type { GoogleIssuer, GoogleKind } from "../../../src/domain/channels/wallet.ts";
 import type { Clock } from "../../../src/domain/clock.ts";
 import { UnavailableError } from "../../../src/domain/errors.ts";
-import type { JsonObject } from "../../../src/domain/json.ts";
-import type { Outcome } from "../../../src/domain/outcome.ts";
-import type { PlatformCredentials } from "../../../src/domain/platform.ts";
-import type { Tenant } from "../../../src/domain/tenant.ts";
-import type { GoogleIssuer, GoogleKind } from "../../../src/domain/wallet.ts";
+import type { Outcome } from "../../../src/domain/jobs/outcome.ts";
+import type { Tenant } from "../../../src/domain/tenants/tenant.ts";
+import type { JsonObject } from "../../../src/domain/texts/json.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { aTenant } from "../../support/tenants.ts";
 

@@ -7,10 +7,10 @@ import type { GoogleClassOwners } from "../../../src/channels/wallet/google-clas
 import { walletLimits } from "../../../src/channels/wallet/limits.ts";
 import type { NewPass, PassStore, PassUpdate, UnfinishedPass } from "../../../src/channels/wallet/passes.ts";
 import { passDevices, passImages, passes as passTable, passVersions } from "../../../src/channels/wallet/tables.ts";
-import type { AppleContent, GoogleContent } from "../../../src/domain/wallet.ts";
+import type { AppleContent, GoogleContent } from "../../../src/domain/channels/wallet.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
-import { Database, type OpenDatabase } from "../../../src/storage/database.ts";
+import { Database, type OpenDatabase } from "../../../src/storage/postgres/database.ts";
 import { must } from "../../support/must.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import type { TestDatabase } from "../../tenants/registry-conformance.ts";

@@ -9,7 +9,7 @@ import { ApplePassChange, ApplePassData, ApplePassPart } from "../../../src/chan
 import { NewGoogleClass } from "../../../src/channels/wallet/request/google-class-schema.ts";
 import { PassRequest } from "../../../src/channels/wallet/request/pass-schema.ts";
 import { Fault, snakeCase } from "../../../src/channels/wallet/request/readers.ts";
-import { isJsonObject, type JsonObject } from "../../../src/domain/json.ts";
+import { isJsonObject, type JsonObject } from "../../../src/domain/texts/json.ts";
 import { DocumentSchemas } from "../../http/support/document-schemas.ts";
 import type { Schema } from "../../http/support/documented.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { sql } from "drizzle-orm";
-import type { AppleContent } from "../../../src/domain/wallet.ts";
-import { connectPostgres } from "../../../src/storage/connect-postgres.ts";
+import type { AppleContent } from "../../../src/domain/channels/wallet.ts";
+import { connectPostgres } from "../../../src/storage/postgres/connect-postgres.ts";
 import { must } from "../../support/must.ts";
 import { createPostgres, postgresMissing } from "../../support/postgres.ts";
 import { openTwoProcesses, type TwoProcesses } from "../../tenants/two-processes.ts";

@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
 import type { Pass } from "../../../src/channels/wallet/passes.ts";
 import type { GoogleOutcome } from "../../../src/channels/wallet/sandbox/google-sandbox.ts";
+import type { PlatformCredentials } from "../../../src/domain/channels/platform.ts";
 import { UnavailableError } from "../../../src/domain/errors.ts";
-import type { JsonObject } from "../../../src/domain/json.ts";
-import type { PlatformCredentials } from "../../../src/domain/platform.ts";
-import type { Tenant } from "../../../src/domain/tenant.ts";
+import type { Tenant } from "../../../src/domain/tenants/tenant.ts";
+import type { JsonObject } from "../../../src/domain/texts/json.ts";
 import { aTenant } from "../../support/tenants.ts";
 import { aPass, GOOGLE_ISSUER, GoogleWorld, ISSUER, objectOf, ready, text } from "./google-world.ts";
 import { TestOwners } from "./test-owners.ts";

@@ -1,7 +1,7 @@
 import type { OpenRegistry } from "../../../src/app/open-registry.ts";
 import type { GoogleClassOwners } from "../../../src/channels/wallet/google-classes.ts";
-import type { OpenDatabase } from "../../../src/storage/database.ts";
-import { migrate } from "../../../src/storage/migrate.ts";
+import type { OpenDatabase } from "../../../src/storage/postgres/database.ts";
+import { migrate } from "../../../src/storage/postgres/migrate.ts";
 import { temporaryPglite } from "../../support/made-home.ts";
 import { openTestRegistry } from "../../tenants/open-test-registry.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { generateKeyPairSync } from "node:crypto";
 import { TransportError, UnavailableError } from "../../../src/domain/errors.ts";
-import { QUEUE_SHARE } from "../../../src/domain/tenant.ts";
+import { QUEUE_SHARE } from "../../../src/domain/tenants/tenant.ts";
 import { WalletFront } from "../../http/support/wallet-front.ts";
 import { must } from "../../support/must.ts";
 

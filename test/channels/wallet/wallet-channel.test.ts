@@ -4,10 +4,10 @@ import { AppleBundles } from "../../../src/channels/wallet/apple/apple-bundles.t
 import { PassSigners } from "../../../src/channels/wallet/apple/pass-signers.ts";
 import type { NewPass, Pass, PassStore } from "../../../src/channels/wallet/passes.ts";
 import { Turns, WalletChannel, type WalletChannelOptions } from "../../../src/channels/wallet/wallet-channel.ts";
+import type { AppleSigner, PassContent } from "../../../src/domain/channels/wallet.ts";
 import { UnavailableError } from "../../../src/domain/errors.ts";
-import type { QueuedJob } from "../../../src/domain/job.ts";
-import type { Outcome } from "../../../src/domain/outcome.ts";
-import type { AppleSigner, PassContent } from "../../../src/domain/wallet.ts";
+import type { QueuedJob } from "../../../src/domain/jobs/job.ts";
+import type { Outcome } from "../../../src/domain/jobs/outcome.ts";
 import { must } from "../../support/must.ts";
 import { PASS_TYPE, PassWorld } from "../../support/pass-world.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";

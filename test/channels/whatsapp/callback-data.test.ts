@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { CallbackData } from "../../../src/channels/whatsapp/callback-keys.ts";
+import { CallbackData } from "../../../src/channels/whatsapp/callbacks/callback-keys.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";

@@ -5,7 +5,7 @@ import {
   type GraphError,
   ruleFor,
 } from "../../../src/channels/whatsapp/graph-errors.ts";
-import { type FailureClass, failureClassOfEvent } from "../../../src/domain/failure-class.ts";
+import { type FailureClass, failureClassOfEvent } from "../../../src/domain/jobs/failure-class.ts";
 
 function anError(status: number, code: number | null): GraphError {
   return { status, code, message: "", details: null };

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { CHANNELS } from "../../../src/app/channels.ts";
 import type { OpenRegistry } from "../../../src/app/open-registry.ts";
-import { IncomingChat } from "../../../src/channels/whatsapp/incoming-chat.ts";
+import { IncomingChat } from "../../../src/channels/whatsapp/callbacks/incoming-chat.ts";
+import { type ChatMessage, readWhatsappWebhook } from "../../../src/channels/whatsapp/callbacks/webhook.ts";
 import { NumberOwners } from "../../../src/channels/whatsapp/number-owners.ts";
-import { type ChatMessage, readWhatsappWebhook } from "../../../src/channels/whatsapp/webhook.ts";
 import { sleep } from "../../../src/domain/clock.ts";
 import { UnavailableError } from "../../../src/domain/errors.ts";
-import type { JobAddress } from "../../../src/domain/queue.ts";
-import type { TenantNews } from "../../../src/domain/tenant-news.ts";
+import type { JobAddress } from "../../../src/domain/jobs/queue.ts";
+import type { TenantNews } from "../../../src/domain/tenants/tenant-news.ts";
 import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";

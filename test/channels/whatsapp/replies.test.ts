@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { graphMessage } from "../../../src/channels/whatsapp/graph-message.ts";
 import { parsePayload } from "../../../src/channels/whatsapp/payload.ts";
 import { readMessageRequest } from "../../../src/channels/whatsapp/sandbox/graph-request.ts";
-import { QUEUE_SHARE } from "../../../src/domain/tenant.ts";
+import { QUEUE_SHARE } from "../../../src/domain/tenants/tenant.ts";
 import { Front } from "../../http/support/front.ts";
 
 let front: Front;

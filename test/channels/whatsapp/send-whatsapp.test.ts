@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { spellingsOf } from "../../../src/channels/whatsapp/free-text.ts";
 import { TransportError } from "../../../src/domain/errors.ts";
 import { isJobId } from "../../../src/domain/ids.ts";
-import { QUEUE_SHARE } from "../../../src/domain/tenant.ts";
+import { QUEUE_SHARE } from "../../../src/domain/tenants/tenant.ts";
 import { Front } from "../../http/support/front.ts";
 import { must } from "../../support/must.ts";
 

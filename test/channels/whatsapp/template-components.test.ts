@@ -3,8 +3,8 @@ import fc from "fast-check";
 import { graphMessage } from "../../../src/channels/whatsapp/graph-message.ts";
 import { parsePayload } from "../../../src/channels/whatsapp/payload.ts";
 import { readMessageRequest } from "../../../src/channels/whatsapp/sandbox/graph-request.ts";
-import { isJsonObject } from "../../../src/domain/json.ts";
-import { QUEUE_SHARE } from "../../../src/domain/tenant.ts";
+import { QUEUE_SHARE } from "../../../src/domain/tenants/tenant.ts";
+import { isJsonObject } from "../../../src/domain/texts/json.ts";
 import { Front } from "../../http/support/front.ts";
 
 let front: Front;

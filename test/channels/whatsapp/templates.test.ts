@@ -1,10 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { CallbackParts } from "../../../src/channels/whatsapp/callback-parts.ts";
+import { CallbackParts } from "../../../src/channels/whatsapp/callbacks/callback-parts.ts";
+import { readWhatsappWebhook } from "../../../src/channels/whatsapp/callbacks/webhook.ts";
 import { startGraphSandbox } from "../../../src/channels/whatsapp/sandbox/graph-sandbox.ts";
-import { type TemplateList, type TemplateVersion, templateIn } from "../../../src/channels/whatsapp/template-list.ts";
-import { readWhatsappWebhook } from "../../../src/channels/whatsapp/webhook.ts";
-import type { JsonObject } from "../../../src/domain/json.ts";
-import { QUEUE_SHARE } from "../../../src/domain/tenant.ts";
+import {
+  type TemplateList,
+  type TemplateVersion,
+  templateIn,
+} from "../../../src/channels/whatsapp/templates/template-list.ts";
+import { QUEUE_SHARE } from "../../../src/domain/tenants/tenant.ts";
+import type { JsonObject } from "../../../src/domain/texts/json.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { Front } from "../../http/support/front.ts";
 import { eventually } from "../../support/eventually.ts";

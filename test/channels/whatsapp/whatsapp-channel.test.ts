@@ -1,8 +1,8 @@
 import { afterEach, expect, test } from "bun:test";
 import { createServer, type Server, type Socket } from "node:net";
+import { Reachability } from "../../../src/channels/whatsapp/callbacks/reachability.ts";
 import { chatLimits } from "../../../src/channels/whatsapp/limits.ts";
 import { encodePayload, type TemplatePayload, type WhatsappPayload } from "../../../src/channels/whatsapp/payload.ts";
-import { Reachability } from "../../../src/channels/whatsapp/reachability.ts";
 import { limits } from "../../../src/domain/limits.ts";
 import { startDeafListener } from "../../support/deaf-listener.ts";
 import { eventually } from "../../support/eventually.ts";

@@ -1,8 +1,8 @@
-import { CallbackData } from "../../../src/channels/whatsapp/callback-keys.ts";
+import { CallbackData } from "../../../src/channels/whatsapp/callbacks/callback-keys.ts";
 import type { TemplatePayload } from "../../../src/channels/whatsapp/payload.ts";
 import { WhatsappChannel } from "../../../src/channels/whatsapp/whatsapp-channel.ts";
-import type { QueuedJob } from "../../../src/domain/job.ts";
-import type { Tenant } from "../../../src/domain/tenant.ts";
+import type { QueuedJob } from "../../../src/domain/jobs/job.ts";
+import type { Tenant } from "../../../src/domain/tenants/tenant.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { aTenant } from "../../support/tenants.ts";

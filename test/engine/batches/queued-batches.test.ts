@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import type { Batch, BatchPiece, BatchQueue, BatchResult, PieceResult } from "../../../src/domain/batch.ts";
 import { TransportError } from "../../../src/domain/errors.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
+import type { Batch, BatchPiece, BatchQueue, BatchResult, PieceResult } from "../../../src/domain/jobs/batch.ts";
 import { QueuedBatches } from "../../../src/engine/batches/queued-batches.ts";
 import { engineLimits } from "../../../src/engine/limits.ts";
 import { PieceTurns } from "../../../src/engine/queue/piece-turns.ts";

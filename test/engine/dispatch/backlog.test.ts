@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { sleep } from "../../../src/domain/clock.ts";
 import { TransportError } from "../../../src/domain/errors.ts";
-import type { Lease, PullRequest } from "../../../src/domain/queue.ts";
+import type { Lease, PullRequest } from "../../../src/domain/jobs/queue.ts";
 import { Backlog, PULL_BYTES_MAX } from "../../../src/engine/dispatch/backlog.ts";
 import { engineLimits } from "../../../src/engine/limits.ts";
 import { MemoryQueue } from "../../simulation/memory-queue.ts";

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { TransportError } from "../../../src/domain/errors.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
-import type { Outcome } from "../../../src/domain/outcome.ts";
-import type { Tenant } from "../../../src/domain/tenant.ts";
-import { utcDayAt } from "../../../src/domain/warm-up.ts";
+import type { Outcome } from "../../../src/domain/jobs/outcome.ts";
+import type { Tenant } from "../../../src/domain/tenants/tenant.ts";
+import { utcDayAt } from "../../../src/domain/tenants/warm-up.ts";
 import { DailyAllowances } from "../../../src/engine/dispatch/daily-allowances.ts";
 import { Dispatcher } from "../../../src/engine/dispatch/dispatcher.ts";
 import { MemoryQueue } from "../../simulation/memory-queue.ts";

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { setImmediate as turn } from "node:timers/promises";
-import type { Channel } from "../../../src/domain/channel.ts";
+import type { Channel } from "../../../src/domain/channels/channel.ts";
 import { UnavailableError } from "../../../src/domain/errors.ts";
-import type { QueuedJob } from "../../../src/domain/job.ts";
-import type { OwnerQueue, Settlement } from "../../../src/domain/queue.ts";
+import type { QueuedJob } from "../../../src/domain/jobs/job.ts";
+import type { OwnerQueue, Settlement } from "../../../src/domain/jobs/queue.ts";
 import { Deliveries } from "../../../src/engine/dispatch/deliveries.ts";
 import type { LeaseTerm } from "../../../src/engine/leases/lease-term.ts";
 import { engineLimits } from "../../../src/engine/limits.ts";

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import type { EventType } from "../../../src/domain/event.ts";
-import { AWAITED, type Awaited, fallbackId, fallbackIds, jobsBefore } from "../../../src/domain/fallback.ts";
 import { idInBatch, isJobId, jobTimeMs } from "../../../src/domain/ids.ts";
-import type { JobRecord } from "../../../src/domain/job.ts";
-import type { JsonObject } from "../../../src/domain/json.ts";
+import type { EventType } from "../../../src/domain/jobs/event.ts";
+import { AWAITED, type Awaited, fallbackId, fallbackIds, jobsBefore } from "../../../src/domain/jobs/fallback.ts";
+import type { JobRecord } from "../../../src/domain/jobs/job.ts";
+import type { JsonObject } from "../../../src/domain/texts/json.ts";
 import {
   type FallbackMoment,
   turnOf,

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { CHANNELS } from "../../../src/app/channels.ts";
 import { UnavailableError } from "../../../src/domain/errors.ts";
-import type { EventType } from "../../../src/domain/event.ts";
-import { fallbackId } from "../../../src/domain/fallback.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
-import { isFinal, type JobRecord } from "../../../src/domain/job.ts";
-import type { NewJob } from "../../../src/domain/queue.ts";
+import type { EventType } from "../../../src/domain/jobs/event.ts";
+import { fallbackId } from "../../../src/domain/jobs/fallback.ts";
+import { isFinal, type JobRecord } from "../../../src/domain/jobs/job.ts";
+import type { NewJob } from "../../../src/domain/jobs/queue.ts";
 import { Dispatcher } from "../../../src/engine/dispatch/dispatcher.ts";
 import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { CHANNELS } from "../../../src/app/channels.ts";
-import type { Channel } from "../../../src/domain/channel.ts";
+import type { Channel } from "../../../src/domain/channels/channel.ts";
 import { UnavailableError } from "../../../src/domain/errors.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
-import { isFinal, type JobRecord, type QueuedJob } from "../../../src/domain/job.ts";
-import type { Outcome } from "../../../src/domain/outcome.ts";
+import { isFinal, type JobRecord, type QueuedJob } from "../../../src/domain/jobs/job.ts";
+import type { Outcome } from "../../../src/domain/jobs/outcome.ts";
 import { Dispatcher } from "../../../src/engine/dispatch/dispatcher.ts";
 import { giveBack } from "../../../src/engine/dispatch/give-back.ts";
 import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { UnavailableError } from "../../../src/domain/errors.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
-import type { JobRecord, JobStatus } from "../../../src/domain/job.ts";
-import type { PayloadRef } from "../../../src/domain/payload-store.ts";
+import type { JobRecord, JobStatus } from "../../../src/domain/jobs/job.ts";
+import type { PayloadRef } from "../../../src/domain/jobs/payload-store.ts";
 import { PayloadSweep } from "../../../src/engine/dispatch/payload-sweep.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
 import { MemoryPayloads } from "../../http/support/memory-payloads.ts";

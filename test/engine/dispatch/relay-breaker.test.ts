@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { QueuedJob } from "../../../src/domain/job.ts";
+import type { QueuedJob } from "../../../src/domain/jobs/job.ts";
 import { RelayBreaker, verdictOf } from "../../../src/engine/dispatch/relay-breaker.ts";
 import { SeededRandom } from "../../support/seeded-random.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import type { Channel } from "../../../src/domain/channel.ts";
-import type { QueuedJob } from "../../../src/domain/job.ts";
+import type { Channel } from "../../../src/domain/channels/channel.ts";
+import type { QueuedJob } from "../../../src/domain/jobs/job.ts";
 import { ChannelSlots } from "../../../src/engine/dispatch/channel-slots.ts";
 import { FairScheduler } from "../../../src/engine/dispatch/fair-scheduler.ts";
 import { PROMPT_MS, RelayLane, type Slot, type Waiter } from "../../../src/engine/dispatch/relay-lane.ts";

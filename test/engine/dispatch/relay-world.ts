@@ -1,12 +1,12 @@
-import type { Channel, Relay } from "../../../src/domain/channel.ts";
+import type { Channel, Relay } from "../../../src/domain/channels/channel.ts";
 import type { Clock } from "../../../src/domain/clock.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
-import type { JobRecord, QueuedJob, SuppressionReason } from "../../../src/domain/job.ts";
+import type { JobRecord, QueuedJob, SuppressionReason } from "../../../src/domain/jobs/job.ts";
+import type { Outcome } from "../../../src/domain/jobs/outcome.ts";
+import type { OwnerQueue } from "../../../src/domain/jobs/queue.ts";
 import { limits } from "../../../src/domain/limits.ts";
-import type { Outcome } from "../../../src/domain/outcome.ts";
-import type { OwnerQueue } from "../../../src/domain/queue.ts";
 import type { Labels, Telemetry } from "../../../src/domain/telemetry.ts";
-import type { Tenant, TenantDirectory } from "../../../src/domain/tenant.ts";
+import type { Tenant, TenantDirectory } from "../../../src/domain/tenants/tenant.ts";
 import { Dispatcher } from "../../../src/engine/dispatch/dispatcher.ts";
 import { MemoryQueue } from "../../simulation/memory-queue.ts";
 import { QueueState } from "../../simulation/memory-queue-state.ts";

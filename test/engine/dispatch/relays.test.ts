@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import type { QueuedJob } from "../../../src/domain/job.ts";
-import { QUEUE_SHARE } from "../../../src/domain/tenant.ts";
+import type { QueuedJob } from "../../../src/domain/jobs/job.ts";
+import { QUEUE_SHARE } from "../../../src/domain/tenants/tenant.ts";
 import type { Behaviour } from "./relay-world.ts";
 import { REFUSES, RelayWorld, TAKES } from "./relay-world.ts";
 

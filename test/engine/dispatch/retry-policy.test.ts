@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { JobIds } from "../../../src/domain/ids.ts";
-import type { QueuedJob } from "../../../src/domain/job.ts";
+import type { QueuedJob } from "../../../src/domain/jobs/job.ts";
 import { limits } from "../../../src/domain/limits.ts";
 import { decideRetry } from "../../../src/engine/dispatch/retry-policy.ts";
 import { engineLimits } from "../../../src/engine/limits.ts";

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { CHANNELS } from "../../../src/app/channels.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
-import { isFinal } from "../../../src/domain/job.ts";
-import type { Tenant } from "../../../src/domain/tenant.ts";
+import { isFinal } from "../../../src/domain/jobs/job.ts";
+import type { Tenant } from "../../../src/domain/tenants/tenant.ts";
 import { Dispatcher } from "../../../src/engine/dispatch/dispatcher.ts";
 import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";

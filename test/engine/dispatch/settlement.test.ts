@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { UnavailableError } from "../../../src/domain/errors.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
-import type { QueuedJob } from "../../../src/domain/job.ts";
-import type { Outcome } from "../../../src/domain/outcome.ts";
+import type { QueuedJob } from "../../../src/domain/jobs/job.ts";
+import type { Outcome } from "../../../src/domain/jobs/outcome.ts";
 import { settlementOf } from "../../../src/engine/dispatch/settlement.ts";
 import { Settler } from "../../../src/engine/dispatch/settler.ts";
 import { eventually } from "../../support/eventually.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Tenant, TenantDirectory } from "../../../src/domain/tenant.ts";
+import type { Tenant, TenantDirectory } from "../../../src/domain/tenants/tenant.ts";
 import { TenantLookups } from "../../../src/engine/dispatch/tenant-lookups.ts";
 import { aTenant } from "../../support/tenants.ts";
 

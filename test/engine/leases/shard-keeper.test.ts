@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { TransportError } from "../../../src/domain/errors.ts";
+import type { Leases } from "../../../src/domain/jobs/queue.ts";
 import { limits } from "../../../src/domain/limits.ts";
-import type { Leases } from "../../../src/domain/queue.ts";
 import { type LeaseTerm, ShardKeeper } from "../../../src/engine/leases/shard-keeper.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { SeededRandom } from "../../support/seeded-random.ts";

@@ -1,8 +1,8 @@
 import { beforeEach, expect, test } from "bun:test";
 import { CHANNELS } from "../../../src/app/channels.ts";
-import { Acceptor } from "../../../src/engine/queue/accept.ts";
 import { ChannelLetters } from "../../../src/engine/queue/codec.ts";
 import type { RedisConnection } from "../../../src/engine/queue/connection.ts";
+import { Acceptor } from "../../../src/engine/queue/verbs/accept.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { accept, first, newJob, pullOne, queue, record, redis, sent, useQueueWorld, world } from "./queue-world.ts";
 

@@ -2,9 +2,9 @@ import { expect, test } from "bun:test";
 import { CHANNELS } from "../../../src/app/channels.ts";
 import { TransportError, UnavailableError } from "../../../src/domain/errors.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
-import { Acceptor } from "../../../src/engine/queue/accept.ts";
 import { ChannelLetters } from "../../../src/engine/queue/codec.ts";
 import type { RedisConnection } from "../../../src/engine/queue/connection.ts";
+import { Acceptor } from "../../../src/engine/queue/verbs/accept.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
 

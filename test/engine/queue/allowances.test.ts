@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { FENCED } from "../../../src/domain/queue.ts";
+import { FENCED } from "../../../src/domain/jobs/queue.ts";
 import { ACME_MAIL, queue, redis, useQueueWorld, world } from "./queue-world.ts";
 
 useQueueWorld();

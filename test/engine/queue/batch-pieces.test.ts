@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { CHANNELS } from "../../../src/app/channels.ts";
-import type { BatchItem, BatchKey, BatchQueue, PieceResult } from "../../../src/domain/batch.ts";
 import { idInBatch, isJobId, JobIds } from "../../../src/domain/ids.ts";
-import type { FrontQueue, NewJob } from "../../../src/domain/queue.ts";
-import type { TenantRef } from "../../../src/domain/tenant.ts";
+import type { BatchItem, BatchKey, BatchQueue, PieceResult } from "../../../src/domain/jobs/batch.ts";
+import type { FrontQueue, NewJob } from "../../../src/domain/jobs/queue.ts";
+import type { TenantRef } from "../../../src/domain/tenants/tenant.ts";
 import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";

@@ -4,7 +4,7 @@ import { Redis } from "ioredis";
 import { CHANNELS } from "../../../src/app/channels.ts";
 import { UnavailableError } from "../../../src/domain/errors.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
-import { FENCED } from "../../../src/domain/queue.ts";
+import { FENCED } from "../../../src/domain/jobs/queue.ts";
 import type { RedisAddress } from "../../../src/engine/queue/connection.ts";
 import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";

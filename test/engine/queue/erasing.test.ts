@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import type { QueuedJob } from "../../../src/domain/job.ts";
-import type { Settlement } from "../../../src/domain/queue.ts";
+import type { QueuedJob } from "../../../src/domain/jobs/job.ts";
+import type { Settlement } from "../../../src/domain/jobs/queue.ts";
 import { recipientIndex } from "../../../src/storage/recipient-index.ts";
 import { redisUseOf } from "../../guard/redis-use.ts";
 import { accept, first, pullOne, queue, record, redis, sent, useQueueWorld, world } from "./queue-world.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { parsePayload as parseEmail } from "../../../src/channels/email/payload.ts";
 import { parsePayload as parseChat } from "../../../src/channels/whatsapp/payload.ts";
-import type { QueuedJob } from "../../../src/domain/job.ts";
-import type { NewJob, Settlement } from "../../../src/domain/queue.ts";
+import type { QueuedJob } from "../../../src/domain/jobs/job.ts";
+import type { NewJob, Settlement } from "../../../src/domain/jobs/queue.ts";
 import { accept, failed, first, pullOne, queue, record, redis, sent, useQueueWorld, world } from "./queue-world.ts";
 
 useQueueWorld();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Settlement } from "../../../src/domain/queue.ts";
+import type { Settlement } from "../../../src/domain/jobs/queue.ts";
 import { accept, first, pullOne, queue, sent, useQueueWorld, world } from "./queue-world.ts";
 
 useQueueWorld();

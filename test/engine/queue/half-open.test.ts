@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { CHANNELS } from "../../../src/app/channels.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
-import { FENCED } from "../../../src/domain/queue.ts";
+import { FENCED } from "../../../src/domain/jobs/queue.ts";
 import { type RedisAddress } from "../../../src/engine/queue/connection.ts";
 import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "bun:test";
-import type { IncomingMessage, ReceivedMessage } from "../../../src/domain/incoming-messages.ts";
+import type { IncomingMessage, ReceivedMessage } from "../../../src/domain/channels/incoming-messages.ts";
 import { limits } from "../../../src/domain/limits.ts";
 import type { Page } from "../../../src/domain/page.ts";
 import { must } from "../../support/must.ts";

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import type { EventType } from "../../../src/domain/event.ts";
-import type { QueuedJob } from "../../../src/domain/job.ts";
-import type { JsonObject } from "../../../src/domain/json.ts";
-import type { Observation, Settlement } from "../../../src/domain/queue.ts";
-import type { TenantRef } from "../../../src/domain/tenant.ts";
+import type { EventType } from "../../../src/domain/jobs/event.ts";
+import type { QueuedJob } from "../../../src/domain/jobs/job.ts";
+import type { Observation, Settlement } from "../../../src/domain/jobs/queue.ts";
+import type { TenantRef } from "../../../src/domain/tenants/tenant.ts";
+import type { JsonObject } from "../../../src/domain/texts/json.ts";
 import { JobNotes } from "../../../src/engine/dispatch/job-notes.ts";
 import { purged } from "../../../src/engine/dispatch/steered-jobs.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { FENCED } from "../../../src/domain/queue.ts";
+import { FENCED } from "../../../src/domain/jobs/queue.ts";
 import { eventually } from "../../support/eventually.ts";
 import { PULL } from "./queue-pulls.ts";
 import { accept, acquire, first, nextShard, pullOne, queue, redis, sent, useQueueWorld, world } from "./queue-world.ts";

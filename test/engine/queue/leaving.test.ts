@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { JobIds } from "../../../src/domain/ids.ts";
-import type { JobRecord } from "../../../src/domain/job.ts";
+import type { JobRecord } from "../../../src/domain/jobs/job.ts";
 import { engineLimits } from "../../../src/engine/limits.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";

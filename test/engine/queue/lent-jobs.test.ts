@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { type EventType } from "../../../src/domain/event.ts";
-import type { QueuedJob } from "../../../src/domain/job.ts";
-import { FENCED, type Observation, type Settlement } from "../../../src/domain/queue.ts";
+import { type EventType } from "../../../src/domain/jobs/event.ts";
+import type { QueuedJob } from "../../../src/domain/jobs/job.ts";
+import { FENCED, type Observation, type Settlement } from "../../../src/domain/jobs/queue.ts";
 import { PULL } from "./queue-pulls.ts";
 import {
   accept,

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import type { QueuedJob } from "../../../src/domain/job.ts";
-import { FENCED, type Lease, type PullResult, type TenantQueuePull } from "../../../src/domain/queue.ts";
+import type { QueuedJob } from "../../../src/domain/jobs/job.ts";
+import { FENCED, type Lease, type PullResult, type TenantQueuePull } from "../../../src/domain/jobs/queue.ts";
 import { PULL, ROOM } from "./queue-pulls.ts";
 import {
   ACME_MAIL,

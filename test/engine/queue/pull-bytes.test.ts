@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { FENCED, type Lease, type PullResult, type TenantQueuePull } from "../../../src/domain/queue.ts";
+import { FENCED, type Lease, type PullResult, type TenantQueuePull } from "../../../src/domain/jobs/queue.ts";
 import { PULL, ROOM } from "./queue-pulls.ts";
 import { accept, first, pullOne, queue, redis, useQueueWorld, world } from "./queue-world.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { CHANNELS } from "../../../src/app/channels.ts";
-import { FENCED } from "../../../src/domain/queue.ts";
+import { FENCED } from "../../../src/domain/jobs/queue.ts";
 import type { Labels, Telemetry } from "../../../src/domain/telemetry.ts";
 import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";

@@ -1,8 +1,8 @@
 import fc from "fast-check";
-import type { EventType } from "../../../src/domain/event.ts";
-import type { ChannelName } from "../../../src/domain/job.ts";
-import type { LeaseRole, QueueQuota } from "../../../src/domain/queue.ts";
-import type { Tag } from "../../../src/domain/tags.ts";
+import type { EventType } from "../../../src/domain/jobs/event.ts";
+import type { ChannelName } from "../../../src/domain/jobs/job.ts";
+import type { LeaseRole, QueueQuota } from "../../../src/domain/jobs/queue.ts";
+import type { Tag } from "../../../src/domain/jobs/tags.ts";
 
 /** Whom a call concerns. Numbers pick from what there is when the command runs, so that any part of a list can run. */
 export type Command =

@@ -1,8 +1,8 @@
 import { expect } from "bun:test";
 import { assert } from "../../../src/domain/errors.ts";
-import { firstEventIdAt, isByReader } from "../../../src/domain/event.ts";
 import { JobIds, jobTimeMs } from "../../../src/domain/ids.ts";
-import type { Attempt, ChannelName, JobRecord, QueuedJob } from "../../../src/domain/job.ts";
+import { firstEventIdAt, isByReader } from "../../../src/domain/jobs/event.ts";
+import type { Attempt, ChannelName, JobRecord, QueuedJob } from "../../../src/domain/jobs/job.ts";
 import {
   FENCED,
   type Lease,
@@ -13,10 +13,10 @@ import {
   type RecordPiece,
   type RecordTurn,
   type Settlement,
-} from "../../../src/domain/queue.ts";
-import type { Retry } from "../../../src/domain/retry.ts";
-import type { TenantRef } from "../../../src/domain/tenant.ts";
-import { utcDayAt } from "../../../src/domain/warm-up.ts";
+} from "../../../src/domain/jobs/queue.ts";
+import type { Retry } from "../../../src/domain/jobs/retry.ts";
+import type { TenantRef } from "../../../src/domain/tenants/tenant.ts";
+import { utcDayAt } from "../../../src/domain/tenants/warm-up.ts";
 import { MemoryQueue } from "../../simulation/memory-queue.ts";
 import { QueueState } from "../../simulation/memory-queue-state.ts";
 import { SeededRandom } from "../../support/seeded-random.ts";

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { TransportError } from "../../../src/domain/errors.ts";
 import { idInBatch } from "../../../src/domain/ids.ts";
-import type { AcceptResult } from "../../../src/domain/queue.ts";
-import type { RedisMemory } from "../../../src/domain/queue-depth.ts";
-import type { TenantRef } from "../../../src/domain/tenant.ts";
+import type { AcceptResult } from "../../../src/domain/jobs/queue.ts";
+import type { RedisMemory } from "../../../src/domain/jobs/queue-depth.ts";
+import type { TenantRef } from "../../../src/domain/tenants/tenant.ts";
 import { QueueRoom } from "../../../src/engine/queue/queue-room.ts";
 import { eventually } from "../../support/eventually.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";

@@ -1,6 +1,6 @@
 import { CHANNELS } from "../../../src/app/channels.ts";
-import type { StoredEventRow } from "../../../src/domain/event-store.ts";
-import type { Attempt } from "../../../src/domain/job.ts";
+import type { StoredEventRow } from "../../../src/domain/jobs/event-store.ts";
+import type { Attempt } from "../../../src/domain/jobs/job.ts";
 import { ChannelLetters, EVENT_LETTER, encodeResult, STATUS_LETTER } from "../../../src/engine/queue/codec.ts";
 import { jobBucket, jobField } from "../../../src/engine/queue/keys.ts";
 import { groupText, groupToken } from "../../simulation/memory-queue-record.ts";

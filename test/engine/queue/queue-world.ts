@@ -1,10 +1,16 @@
 import { afterAll, beforeAll } from "bun:test";
 import { CHANNELS } from "../../../src/app/channels.ts";
-import type { StoredEventRow } from "../../../src/domain/event-store.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
-import type { QueuedJob } from "../../../src/domain/job.ts";
-import { FENCED, type Lease, type NewJob, type RecorderQueue, type Settlement } from "../../../src/domain/queue.ts";
-import type { TenantRef } from "../../../src/domain/tenant.ts";
+import type { StoredEventRow } from "../../../src/domain/jobs/event-store.ts";
+import type { QueuedJob } from "../../../src/domain/jobs/job.ts";
+import {
+  FENCED,
+  type Lease,
+  type NewJob,
+  type RecorderQueue,
+  type Settlement,
+} from "../../../src/domain/jobs/queue.ts";
+import type { TenantRef } from "../../../src/domain/tenants/tenant.ts";
 import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";

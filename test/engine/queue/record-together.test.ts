@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Lease, RecordBatch, RecordPiece } from "../../../src/domain/queue.ts";
+import type { Lease, RecordBatch, RecordPiece } from "../../../src/domain/jobs/queue.ts";
 import { accept, acquire, first, pullOne, queue, redis, sent, useQueueWorld, world } from "./queue-world.ts";
 
 useQueueWorld();

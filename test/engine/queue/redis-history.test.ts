@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { firstEventIdAt } from "../../../src/domain/event.ts";
-import type { JobRecord } from "../../../src/domain/job.ts";
-import { FENCED } from "../../../src/domain/queue.ts";
+import { firstEventIdAt } from "../../../src/domain/jobs/event.ts";
+import type { JobRecord } from "../../../src/domain/jobs/job.ts";
+import { FENCED } from "../../../src/domain/jobs/queue.ts";
 import { PULL } from "./queue-pulls.ts";
 import {
   ACME_MAIL,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import type { QueuedJob } from "../../../src/domain/job.ts";
-import { FENCED } from "../../../src/domain/queue.ts";
+import type { QueuedJob } from "../../../src/domain/jobs/job.ts";
+import { FENCED } from "../../../src/domain/jobs/queue.ts";
 import { PULL, ROOM } from "./queue-pulls.ts";
 import {
   ACME_MAIL,

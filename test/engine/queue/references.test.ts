@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { CHANNELS } from "../../../src/app/channels.ts";
-import type { QueuedJob } from "../../../src/domain/job.ts";
+import type { QueuedJob } from "../../../src/domain/jobs/job.ts";
+import { FENCED, type Settlement } from "../../../src/domain/jobs/queue.ts";
 import { limits } from "../../../src/domain/limits.ts";
-import { FENCED, type Settlement } from "../../../src/domain/queue.ts";
 import { engineLimits } from "../../../src/engine/limits.ts";
 import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";

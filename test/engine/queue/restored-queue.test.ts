@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { firstEventIdAt } from "../../../src/domain/event.ts";
+import { firstEventIdAt } from "../../../src/domain/jobs/event.ts";
 import { countQueuedJobs, notSentBefore, prepareRestoredQueue } from "../../../src/engine/queue/restored-queue.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { FENCED, type Lease, type PullResult } from "../../../src/domain/queue.ts";
-import type { TenantRef } from "../../../src/domain/tenant.ts";
+import { FENCED, type Lease, type PullResult } from "../../../src/domain/jobs/queue.ts";
+import type { TenantRef } from "../../../src/domain/tenants/tenant.ts";
 import { PULL } from "./queue-pulls.ts";
 import { accept, first, newJob, pullOne, queue, redis, stepClock, useQueueWorld, world } from "./queue-world.ts";
 

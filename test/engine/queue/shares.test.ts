@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import type { QueuedJob } from "../../../src/domain/job.ts";
-import type { NewJob, Settlement } from "../../../src/domain/queue.ts";
-import type { TenantRef } from "../../../src/domain/tenant.ts";
+import type { QueuedJob } from "../../../src/domain/jobs/job.ts";
+import type { NewJob, Settlement } from "../../../src/domain/jobs/queue.ts";
+import type { TenantRef } from "../../../src/domain/tenants/tenant.ts";
 import { PULL } from "./queue-pulls.ts";
 import {
   accept,

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { ShardKeeper } from "../../../src/engine/leases/shard-keeper.ts";
 import type { RedisConnection } from "../../../src/engine/queue/connection.ts";
-import { RedisLeases } from "../../../src/engine/queue/lease.ts";
+import { RedisLeases } from "../../../src/engine/queue/verbs/lease.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { SeededRandom } from "../../support/seeded-random.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";

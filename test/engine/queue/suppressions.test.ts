@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { CHANNELS } from "../../../src/app/channels.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
-import type { QueuedJob } from "../../../src/domain/job.ts";
-import { FENCED, type Lease, type NewJob } from "../../../src/domain/queue.ts";
+import type { QueuedJob } from "../../../src/domain/jobs/job.ts";
+import { FENCED, type Lease, type NewJob } from "../../../src/domain/jobs/queue.ts";
 import { shardPrefix } from "../../../src/engine/queue/keys.ts";
 import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";

@@ -1,6 +1,11 @@
 import { expect, test } from "bun:test";
-import type { Attempt } from "../../../src/domain/job.ts";
-import { ANY_JOB, type FinishedJobSummary, type FinishedJobs, type JobFilter } from "../../../src/domain/job-search.ts";
+import type { Attempt } from "../../../src/domain/jobs/job.ts";
+import {
+  ANY_JOB,
+  type FinishedJobSummary,
+  type FinishedJobs,
+  type JobFilter,
+} from "../../../src/domain/jobs/job-search.ts";
 import { limits } from "../../../src/domain/limits.ts";
 import { engineLimits } from "../../../src/engine/limits.ts";
 import { findJobs } from "../../../src/events/find-jobs.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import type { QueuedJob } from "../../../src/domain/job.ts";
-import type { Observation } from "../../../src/domain/queue.ts";
+import type { QueuedJob } from "../../../src/domain/jobs/job.ts";
+import type { Observation } from "../../../src/domain/jobs/queue.ts";
 import { accept, failed, first, pullOne, queue, record, redis, sent, useQueueWorld, world } from "./queue-world.ts";
 
 useQueueWorld();

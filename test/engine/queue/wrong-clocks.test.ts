@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { eventTimeMs } from "../../../src/domain/event.ts";
+import { eventTimeMs } from "../../../src/domain/jobs/event.ts";
+import { FENCED, type Lease, type PullResult } from "../../../src/domain/jobs/queue.ts";
 import { limits } from "../../../src/domain/limits.ts";
-import { FENCED, type Lease, type PullResult } from "../../../src/domain/queue.ts";
 import { ClockWatch } from "../../../src/engine/queue/clock-watch.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { PULL } from "./queue-pulls.ts";

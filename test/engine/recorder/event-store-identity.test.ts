@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { ConfigurationError } from "../../../src/domain/errors.ts";
-import { eventStoreIdentity, migrateEventStore } from "../../../src/events/migrate-event-store.ts";
+import { eventStoreIdentity, migrateEventStore } from "../../../src/events/schema/migrate-event-store.ts";
 import { startEngine } from "../../support/clickhouse-event-store.ts";
 
 let chdb: Awaited<ReturnType<typeof startEngine>>;

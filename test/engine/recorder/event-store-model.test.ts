@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
-import { EVENT_TYPES, type EventType } from "../../../src/domain/event.ts";
-import type { EventPage, EventQuery, StoredEventRow, TenantEvent } from "../../../src/domain/event-store.ts";
-import type { ChannelName } from "../../../src/domain/job.ts";
-import { isJsonObject, type JsonObject } from "../../../src/domain/json.ts";
+import { EVENT_TYPES, type EventType } from "../../../src/domain/jobs/event.ts";
+import type { EventPage, EventQuery, StoredEventRow, TenantEvent } from "../../../src/domain/jobs/event-store.ts";
+import type { ChannelName } from "../../../src/domain/jobs/job.ts";
+import { isJsonObject, type JsonObject } from "../../../src/domain/texts/json.ts";
 import { startEngine, type TestEventStore } from "../../support/clickhouse-event-store.ts";
 import { eventIdAt, newJobId } from "./event-store-rows.ts";
 import { EventStoreState } from "./memory-event-store-state.ts";

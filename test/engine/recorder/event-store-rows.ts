@@ -1,6 +1,6 @@
-import { firstEventIdAt } from "../../../src/domain/event.ts";
-import type { StoredEventRow } from "../../../src/domain/event-store.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
+import { firstEventIdAt } from "../../../src/domain/jobs/event.ts";
+import type { StoredEventRow } from "../../../src/domain/jobs/event-store.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
 

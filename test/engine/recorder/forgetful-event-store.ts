@@ -1,5 +1,5 @@
 import { TransportError } from "../../../src/domain/errors.ts";
-import type { StoredEventRow, WriteOutcome } from "../../../src/domain/event-store.ts";
+import type { StoredEventRow, WriteOutcome } from "../../../src/domain/jobs/event-store.ts";
 import type { ClickHouse } from "../../../src/events/clickhouse.ts";
 import { ClickHouseEventWriter } from "../../../src/events/clickhouse-event-writer.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ClickHouse } from "../../../src/events/clickhouse.ts";
-import { migrateEventStore } from "../../../src/events/migrate-event-store.ts";
+import { migrateEventStore } from "../../../src/events/schema/migrate-event-store.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { expectStoredOnce } from "../../support/event-store-checker.ts";
 import { openClickHouse } from "../../support/private-clickhouse.ts";

@@ -1,6 +1,6 @@
-import type { EventPage, EventQuery, StoredEventRow } from "../../../src/domain/event-store.ts";
-import type { JobRecord } from "../../../src/domain/job.ts";
-import type { FailedJob } from "../../../src/domain/retry.ts";
+import type { EventPage, EventQuery, StoredEventRow } from "../../../src/domain/jobs/event-store.ts";
+import type { JobRecord } from "../../../src/domain/jobs/job.ts";
+import type { FailedJob } from "../../../src/domain/jobs/retry.ts";
 
 /**
  * What an event store holds, as a machine without time or network of its own: every call takes effect and answers at once.

@@ -9,8 +9,8 @@ import {
   type StoredEventRow,
   type WriteAttempt,
   type WriteOutcome,
-} from "../../../src/domain/event-store.ts";
-import type { JobRecord } from "../../../src/domain/job.ts";
+} from "../../../src/domain/jobs/event-store.ts";
+import type { JobRecord } from "../../../src/domain/jobs/job.ts";
 import type { Random } from "../../../src/domain/random.ts";
 import { remember } from "../../../src/domain/remember.ts";
 import { EventStoreState } from "./memory-event-store-state.ts";

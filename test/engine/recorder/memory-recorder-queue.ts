@@ -1,7 +1,13 @@
 import { type Clock, sleep } from "../../../src/domain/clock.ts";
 import { TransportError, UnavailableError } from "../../../src/domain/errors.ts";
-import type { StoredEventRow } from "../../../src/domain/event-store.ts";
-import type { RecordAnswer, RecordBatch, RecorderQueue, RecordPiece, RecordTurn } from "../../../src/domain/queue.ts";
+import type { StoredEventRow } from "../../../src/domain/jobs/event-store.ts";
+import type {
+  RecordAnswer,
+  RecordBatch,
+  RecorderQueue,
+  RecordPiece,
+  RecordTurn,
+} from "../../../src/domain/jobs/queue.ts";
 import type { Random } from "../../../src/domain/random.ts";
 import { MemoryLeases } from "../../support/memory-leases.ts";
 

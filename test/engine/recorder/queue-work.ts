@@ -1,8 +1,8 @@
 import { expect } from "bun:test";
 import { JobIds } from "../../../src/domain/ids.ts";
-import type { QueuedJob } from "../../../src/domain/job.ts";
-import { FENCED, type Lease, type Queue, type Settlement } from "../../../src/domain/queue.ts";
-import type { TenantRef } from "../../../src/domain/tenant.ts";
+import type { QueuedJob } from "../../../src/domain/jobs/job.ts";
+import { FENCED, type Lease, type Queue, type Settlement } from "../../../src/domain/jobs/queue.ts";
+import type { TenantRef } from "../../../src/domain/tenants/tenant.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { TransportError } from "../../../src/domain/errors.ts";
-import { nextEventId } from "../../../src/domain/event.ts";
-import type { EventWriter, StoredEventRow } from "../../../src/domain/event-store.ts";
+import { nextEventId } from "../../../src/domain/jobs/event.ts";
+import type { EventWriter, StoredEventRow } from "../../../src/domain/jobs/event-store.ts";
 import { Recorder } from "../../../src/engine/recorder/recorder.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { startEngine, type TestEventStore } from "../../support/clickhouse-event-store.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { CHANNELS } from "../../../src/app/channels.ts";
 import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { ClickHouse } from "../../../src/events/clickhouse.ts";
-import { migrateEventStore } from "../../../src/events/migrate-event-store.ts";
+import { migrateEventStore } from "../../../src/events/schema/migrate-event-store.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
 import { expectBalance } from "../../support/event-store-checker.ts";

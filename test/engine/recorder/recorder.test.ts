@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { firstEventIdAt, nextEventId } from "../../../src/domain/event.ts";
-import { type EventWriter, RowsRefusedError, type StoredEventRow } from "../../../src/domain/event-store.ts";
+import { firstEventIdAt, nextEventId } from "../../../src/domain/jobs/event.ts";
+import { type EventWriter, RowsRefusedError, type StoredEventRow } from "../../../src/domain/jobs/event-store.ts";
+import type { RecorderQueue } from "../../../src/domain/jobs/queue.ts";
 import { limits } from "../../../src/domain/limits.ts";
-import type { RecorderQueue } from "../../../src/domain/queue.ts";
 import { engineLimits } from "../../../src/engine/limits.ts";
 import { Recorder } from "../../../src/engine/recorder/recorder.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { EventType } from "../../../src/domain/event.ts";
-import { RowsRefusedError, type StoredEventRow } from "../../../src/domain/event-store.ts";
+import type { EventType } from "../../../src/domain/jobs/event.ts";
+import { RowsRefusedError, type StoredEventRow } from "../../../src/domain/jobs/event-store.ts";
 import { startEngine, type TestEventStore } from "../../support/clickhouse-event-store.ts";
 import { expectStoredOnce } from "../../support/event-store-checker.ts";
 import { batchAt, newToken } from "./forgetful-event-store.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { DeliveryReport } from "../../../src/domain/report.ts";
+import type { DeliveryReport } from "../../../src/domain/jobs/report.ts";
 import { engineLimits } from "../../../src/engine/limits.ts";
 import { Engagements } from "../../../src/engine/reports/engagements.ts";
 import { eventually } from "../../support/eventually.ts";

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json } from "../../../src/domain/json.ts";
+import { isJsonObject, type Json } from "../../../src/domain/texts/json.ts";
 import type { Arguments } from "../../security/support/endpoint-calls.ts";
 import { requestOf } from "../../security/support/operations.ts";
 import type { Request } from "../../security/support/probe.ts";

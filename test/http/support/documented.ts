@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from "../../../src/domain/json.ts";
+import type { Json, JsonObject } from "../../../src/domain/texts/json.ts";
 import { type Operation, operationsOf } from "../../security/support/operations.ts";
 import { json, probe } from "../../security/support/probe.ts";
 

@@ -1,5 +1,4 @@
-import type { ErasedHistory, HistoryErasure } from "../../../src/domain/erasure.ts";
-import type { EventType } from "../../../src/domain/event.ts";
+import type { EventType } from "../../../src/domain/jobs/event.ts";
 import type {
   EventFeed,
   EventPage,
@@ -11,8 +10,8 @@ import type {
   MonthlyEvents,
   MonthsQuery,
   TenantEvent,
-} from "../../../src/domain/event-store.ts";
-import type { JobRecord } from "../../../src/domain/job.ts";
+} from "../../../src/domain/jobs/event-store.ts";
+import type { JobRecord } from "../../../src/domain/jobs/job.ts";
 import type {
   AllFinishedJobs,
   EndedJob,
@@ -20,7 +19,8 @@ import type {
   FinishedJobs,
   FinishedJobsPage,
   LaterEvents,
-} from "../../../src/domain/job-search.ts";
+} from "../../../src/domain/jobs/job-search.ts";
+import type { ErasedHistory, HistoryErasure } from "../../../src/domain/tenants/erasure.ts";
 
 /** An event store in memory that passes the conformance tests of the real one (`event-reader.test.ts`). */
 export class FakeEventStore

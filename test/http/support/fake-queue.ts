@@ -1,8 +1,18 @@
-import type { BatchItemAnswer, BatchPiece, BatchQueue, KnownBatch, PieceResult } from "../../../src/domain/batch.ts";
-import type { ErasedJobs, JobErasure } from "../../../src/domain/erasure.ts";
 import { TransportError } from "../../../src/domain/errors.ts";
-import type { ChannelName, JobRecord } from "../../../src/domain/job.ts";
-import type { AllQueuedJobs, QueuedJobSummary, QueuedJobs, RecipientFilter } from "../../../src/domain/job-search.ts";
+import type {
+  BatchItemAnswer,
+  BatchPiece,
+  BatchQueue,
+  KnownBatch,
+  PieceResult,
+} from "../../../src/domain/jobs/batch.ts";
+import type { ChannelName, JobRecord } from "../../../src/domain/jobs/job.ts";
+import type {
+  AllQueuedJobs,
+  QueuedJobSummary,
+  QueuedJobs,
+  RecipientFilter,
+} from "../../../src/domain/jobs/job-search.ts";
 import type {
   AcceptResult,
   FrontQueue,
@@ -13,10 +23,11 @@ import type {
   QueuedUnder,
   QueueShare,
   RateState,
-} from "../../../src/domain/queue.ts";
-import type { CancelResult, RescheduleResult, WaitingJobs } from "../../../src/domain/schedule.ts";
-import type { SuppressionIndex } from "../../../src/domain/suppressions.ts";
-import type { TenantRef } from "../../../src/domain/tenant.ts";
+} from "../../../src/domain/jobs/queue.ts";
+import type { CancelResult, RescheduleResult, WaitingJobs } from "../../../src/domain/jobs/schedule.ts";
+import type { ErasedJobs, JobErasure } from "../../../src/domain/tenants/erasure.ts";
+import type { SuppressionIndex } from "../../../src/domain/tenants/suppressions.ts";
+import type { TenantRef } from "../../../src/domain/tenants/tenant.ts";
 
 /** Of a request that was counted before its job. */
 const COUNTED: RateState = { limit: 0, remaining: 0, resetSeconds: 0 };

@@ -1,5 +1,5 @@
 import type { Clock } from "../../../src/domain/clock.ts";
-import type { PayloadRef, PayloadStore, StoredRef } from "../../../src/domain/payload-store.ts";
+import type { PayloadRef, PayloadStore, StoredRef } from "../../../src/domain/jobs/payload-store.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 
 /** Large payloads in memory, and failures on order. */

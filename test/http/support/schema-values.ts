@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { isJsonObject, type Json, type JsonObject } from "../../../src/domain/json.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../../src/domain/texts/json.ts";
 import type { DocumentSchemas } from "./document-schemas.ts";
 import type { Schema } from "./documented.ts";
 

@@ -1,4 +1,4 @@
-import type { SandboxMessage } from "../../../src/domain/report.ts";
+import type { SandboxMessage } from "../../../src/domain/jobs/report.ts";
 import { Front, OPERATOR_TOKEN } from "../../http/support/front.ts";
 import { must } from "../../support/must.ts";
 

@@ -1,4 +1,4 @@
-import type { DnsRecord, DomainCheckName, Finding, RegisteredDomain } from "../../../domain/domain.ts";
+import type { DnsRecord, DomainCheckName, Finding, RegisteredDomain } from "../../../domain/channels/domain.ts";
 import type { DnsAnswer, DnsResolver } from "./dns.ts";
 import { type DmarcRecord, dkimProblem, dmarcProblem, dmarcRecord, spfProblem } from "./record-rules.ts";
 import { relayRecords, spfHost } from "./relay-records.ts";

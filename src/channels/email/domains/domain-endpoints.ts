@@ -1,4 +1,4 @@
-import type { Domains } from "../../../domain/domain.ts";
+import type { Domains } from "../../../domain/channels/domain.ts";
 import { type Endpoint, reply, tenantEndpoint } from "../../../http/endpoint.ts";
 import { tenantFailure } from "../../../http/failures.ts";
 import { resultOf } from "../../../http/store-results.ts";

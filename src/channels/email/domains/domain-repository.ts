@@ -1,5 +1,4 @@
 import { and, asc, count, eq } from "drizzle-orm";
-import type { Clock } from "../../../domain/clock.ts";
 import type {
   DomainResult,
   DomainStore,
@@ -9,10 +8,11 @@ import type {
   NoNewDomain,
   RegisteredDomain,
   VerifiedDomain,
-} from "../../../domain/domain.ts";
+} from "../../../domain/channels/domain.ts";
+import type { Clock } from "../../../domain/clock.ts";
 import { type AllOfTenant, done, missing } from "../../../domain/store-result.ts";
-import type { Database } from "../../../storage/database.ts";
-import { listOfTenant, readOfTenant } from "../../../storage/of-tenant.ts";
+import type { Database } from "../../../storage/postgres/database.ts";
+import { listOfTenant, readOfTenant } from "../../../storage/postgres/of-tenant.ts";
 import { type RegistryChanges, Undone } from "../../../storage/registry-changes.ts";
 import type { SecretPlace, Vault } from "../../../storage/vault.ts";
 import { domains } from "../tables.ts";

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { DOMAIN_CHECKS, type DomainStatus } from "../../../domain/domain.ts";
+import { DOMAIN_CHECKS, type DomainStatus } from "../../../domain/channels/domain.ts";
 import { pathText } from "../../../http/parameters.ts";
 import { enumOf, listOf, Timestamp } from "../../../http/schemas.ts";
 

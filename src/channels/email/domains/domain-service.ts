@@ -1,4 +1,3 @@
-import type { Clock } from "../../../domain/clock.ts";
 import type {
   DomainRequest,
   DomainResult,
@@ -10,10 +9,11 @@ import type {
   NewDomainResult,
   RegisteredDomain,
   RelayProbe,
-} from "../../../domain/domain.ts";
+} from "../../../domain/channels/domain.ts";
+import type { Clock } from "../../../domain/clock.ts";
 import type { Random } from "../../../domain/random.ts";
 import { type AllOfTenant, done, type Invalid, invalid, missing } from "../../../domain/store-result.ts";
-import type { TenantDirectory } from "../../../domain/tenant.ts";
+import type { TenantDirectory } from "../../../domain/tenants/tenant.ts";
 import { checkRelay } from "./check-relay.ts";
 import { makeDkimKey } from "./dkim-key.ts";
 import type { DnsResolver } from "./dns.ts";

@@ -1,4 +1,4 @@
-import type { Domains, DomainView, SenderDomain } from "../../../domain/domain.ts";
+import type { Domains, DomainView, SenderDomain } from "../../../domain/channels/domain.ts";
 import { ApiError } from "../../../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../../../http/endpoint.ts";
 import { OPERATOR_CONFLICT, OPERATOR_NOT_FOUND } from "../../../http/failures.ts";

@@ -1,4 +1,4 @@
-import type { DnsRecord, RegisteredDomain } from "../../../domain/domain.ts";
+import type { DnsRecord, RegisteredDomain } from "../../../domain/channels/domain.ts";
 
 export interface RelayRecords {
   /** Routes bounces to the platform. */

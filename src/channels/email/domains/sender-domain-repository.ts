@@ -5,7 +5,7 @@ import type {
   NewDomain,
   RegisteredDomain,
   SenderDomainStore,
-} from "../../../domain/domain.ts";
+} from "../../../domain/channels/domain.ts";
 import { UnavailableError } from "../../../domain/errors.ts";
 import type { SecretPlace } from "../../../storage/vault.ts";
 import { senderDomains } from "../tables.ts";

@@ -1,5 +1,5 @@
+import type { DomainView, RegisteredDomain, SenderDomain, SenderDomainStore } from "../../../domain/channels/domain.ts";
 import type { Clock } from "../../../domain/clock.ts";
-import type { DomainView, RegisteredDomain, SenderDomain, SenderDomainStore } from "../../../domain/domain.ts";
 import type { Random } from "../../../domain/random.ts";
 import { checkRelay } from "./check-relay.ts";
 import { makeDkimKey } from "./dkim-key.ts";

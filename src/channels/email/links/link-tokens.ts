@@ -1,5 +1,5 @@
 import { hkdfSync, timingSafeEqual } from "node:crypto";
-import { readSuppressionName, suppressionName } from "../../../domain/suppressions.ts";
+import { readSuppressionName, suppressionName } from "../../../domain/tenants/suppressions.ts";
 import { LinkKey } from "./link-key.ts";
 
 /**

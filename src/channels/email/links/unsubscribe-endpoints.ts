@@ -1,10 +1,10 @@
 import { Type } from "@sinclair/typebox";
 import { isOutage } from "../../../domain/errors.ts";
-import type { SuppressionReason } from "../../../domain/job.ts";
+import type { SuppressionReason } from "../../../domain/jobs/job.ts";
 import { SharedRuns } from "../../../domain/shared-runs.ts";
 import type { Done, Missing } from "../../../domain/store-result.ts";
-import { suppressionName } from "../../../domain/suppressions.ts";
-import type { Tenant, TenantDirectory } from "../../../domain/tenant.ts";
+import { suppressionName } from "../../../domain/tenants/suppressions.ts";
+import type { Tenant, TenantDirectory } from "../../../domain/tenants/tenant.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import type { Exchange } from "../../../http/exchange.ts";
 import { pageAnswer } from "../../../http/page.ts";

@@ -1,8 +1,8 @@
 import { type Clock, sleep, type Timer } from "../../../domain/clock.ts";
 import { type Health, HealthWatch } from "../../../domain/health.ts";
-import { maskedText } from "../../../domain/masked.ts";
-import type { DeliveryReport } from "../../../domain/report.ts";
+import type { DeliveryReport } from "../../../domain/jobs/report.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
+import { maskedText } from "../../../domain/texts/masked.ts";
 import { failureReport, printable } from "../failure-report.ts";
 import { furtherRecipient, type MailedJob } from "../message-id.ts";
 import { type FollowerNote, LogFollower } from "./log-follower.ts";

@@ -1,4 +1,4 @@
-import { interleaved } from "../template.ts";
+import { interleaved } from "../content/template.ts";
 import { base64Lines, type EncodedBody, encodedText, isPlain, latinSurplus, withCrlf } from "./body-encoding.ts";
 import { brokenHead, endsEscaped, escapedText, softBroken } from "./quoted-printable.ts";
 

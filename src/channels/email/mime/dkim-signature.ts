@@ -1,6 +1,6 @@
 import { createHash, createPrivateKey, hash, type KeyObject, sign } from "node:crypto";
 import { foldLines } from "nodemailer/lib/mime-funcs";
-import type { VerifiedDomain } from "../../../domain/domain.ts";
+import type { VerifiedDomain } from "../../../domain/channels/domain.ts";
 import type { MessageRest } from "./message-rest.ts";
 
 /** A header field: its name, and the text after the colon, folded as sent. */

@@ -1,7 +1,7 @@
 import { foldLines } from "nodemailer/lib/mime-funcs";
 import MimeNode from "nodemailer/lib/mime-node";
-import type { VerifiedDomain } from "../../../domain/domain.ts";
-import type { SmtpFailure } from "../smtp-replies.ts";
+import type { VerifiedDomain } from "../../../domain/channels/domain.ts";
+import type { SmtpFailure } from "../smtp/smtp-replies.ts";
 import type { EncodedBody } from "./body-encoding.ts";
 import { dkimSignature, type HeaderField } from "./dkim-signature.ts";
 import { type Mailbox, subjectValue } from "./header-values.ts";

@@ -1,4 +1,4 @@
-import { recipientDomain } from "../../../domain/recipient-index.ts";
+import { recipientDomain } from "../../../domain/tenants/recipient-index.ts";
 import type { Failure } from "../failure-report.ts";
 import { MimePart, parseFields } from "./mime-part.ts";
 import { isFromMailSystem, noticeOf } from "./plain-notice.ts";

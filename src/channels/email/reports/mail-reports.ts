@@ -1,9 +1,9 @@
+import { parseRecipient, recipientKey } from "../../../domain/channels/email.ts";
 import { type Clock, sleep } from "../../../domain/clock.ts";
-import { parseRecipient, recipientKey } from "../../../domain/email.ts";
 import { UnavailableError } from "../../../domain/errors.ts";
 import { isJobId } from "../../../domain/ids.ts";
+import type { DeliveryReport } from "../../../domain/jobs/report.ts";
 import { limits } from "../../../domain/limits.ts";
-import type { DeliveryReport } from "../../../domain/report.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import { failureReport } from "../failure-report.ts";
 import { type LinkReader, readUnsubscribeLink } from "../links/link-tokens.ts";

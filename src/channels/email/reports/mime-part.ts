@@ -1,4 +1,4 @@
-import { decoded } from "../reply-reader.ts";
+import { decoded } from "../smtp/reply-reader.ts";
 
 /**
  * One part of a message (RFC 2045): the header fields and body, as far as reports need them. The text holds one byte

@@ -1,9 +1,9 @@
 import type { Socket } from "node:net";
 import { SMTPServer, type SMTPServerDataStream, type SMTPServerSession } from "smtp-server";
+import { recipientKey } from "../../../domain/channels/email.ts";
+import { FirstTries, MessageRing } from "../../../domain/channels/sandbox.ts";
 import type { Clock, Timer } from "../../../domain/clock.ts";
-import { recipientKey } from "../../../domain/email.ts";
-import type { DeliveryReport, SandboxInbox, SandboxMessage } from "../../../domain/report.ts";
-import { FirstTries, MessageRing } from "../../../domain/sandbox.ts";
+import type { DeliveryReport, SandboxInbox, SandboxMessage } from "../../../domain/jobs/report.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import { furtherRecipient, type MailedJob, parseMessageId } from "../message-id.ts";
 import { attachmentsIn, messageIdIn, subjectIn } from "./mail-headers.ts";

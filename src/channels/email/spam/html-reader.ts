@@ -1,4 +1,4 @@
-import { HtmlWalk, IN_HEAD, UNSEEN } from "../html-walk.ts";
+import { HtmlWalk, IN_HEAD, UNSEEN } from "../content/html-walk.ts";
 import { type Color, type InlineStyle, inlineStyle, isUnseen } from "./inline-style.ts";
 import type { Link } from "./link-target.ts";
 

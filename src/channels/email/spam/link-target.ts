@@ -1,4 +1,4 @@
-import { parseUrl } from "../../../domain/parse-url.ts";
+import { parseUrl } from "../../../domain/texts/parse-url.ts";
 
 /** A link's text and address. */
 export interface Link {

@@ -1,7 +1,7 @@
 import { domainToASCII } from "node:url";
-import { boundedText } from "../../../domain/bounded-text.ts";
 import { UnavailableError } from "../../../domain/errors.ts";
-import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
+import { boundedText } from "../../../domain/texts/bounded-text.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../../domain/texts/json.ts";
 import type { ScoredMessage, SpamFilter, SpamVerdict, TriggeredRule } from "./spam.ts";
 import { spamVerdict } from "./spam-verdict.ts";
 

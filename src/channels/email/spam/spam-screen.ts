@@ -1,7 +1,7 @@
 import type { Clock } from "../../../domain/clock.ts";
 import { UnavailableError } from "../../../domain/errors.ts";
 import { type Health, HealthWatch } from "../../../domain/health.ts";
-import type { Outcome } from "../../../domain/outcome.ts";
+import type { Outcome } from "../../../domain/jobs/outcome.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import type { ScoredMessage, SpamFilter } from "./spam.ts";
 

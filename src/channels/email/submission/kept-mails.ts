@@ -1,5 +1,5 @@
-import { isJsonObject } from "../../../domain/json.ts";
-import type { Tenant } from "../../../domain/tenant.ts";
+import type { Tenant } from "../../../domain/tenants/tenant.ts";
+import { isJsonObject } from "../../../domain/texts/json.ts";
 import type { Acceptance } from "../../../http/sending/acceptance.ts";
 import { acceptEmail, type KeptContent } from "../request.ts";
 import { keptMessage } from "./kept-message.ts";

@@ -1,6 +1,6 @@
-import type { JsonObject } from "../../../domain/json.ts";
+import type { JsonObject } from "../../../domain/texts/json.ts";
 import { CONTENT_ID, contentTypeOf, FILENAME_CHARS_MAX, UNNAMEABLE } from "../attachments.ts";
-import { checkHtml, VISIBLE } from "../html-rules.ts";
+import { checkHtml, VISIBLE } from "../content/html-rules.ts";
 import { emailLimits } from "../limits.ts";
 import type { Entity } from "./mime-tree.ts";
 import { contentOf, type PartText, textIn } from "./part-content.ts";

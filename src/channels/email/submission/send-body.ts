@@ -1,13 +1,13 @@
 import type { Address, Mailbox } from "postal-mime";
-import { isRoutedOn, parseRecipient, recipientKey, type TrackingChoice } from "../../../domain/email.ts";
-import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
-import type { Tenant } from "../../../domain/tenant.ts";
+import { isRoutedOn, parseRecipient, recipientKey, type TrackingChoice } from "../../../domain/channels/email.ts";
+import type { Tenant } from "../../../domain/tenants/tenant.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../../domain/texts/json.ts";
 import { ApiError } from "../../../http/api-error.ts";
 import { parsePassedOn } from "../../../http/parse-json.ts";
 import { isIdempotencyKey } from "../../../http/sending/idempotency.ts";
+import { headerText } from "../content/header-text.ts";
+import { checkHtml } from "../content/html-rules.ts";
 import { isFurtherHeader, ROUTED_ON } from "../further-members.ts";
-import { headerText } from "../header-text.ts";
-import { checkHtml } from "../html-rules.ts";
 import { emailLimits } from "../limits.ts";
 import { ownSenderOf } from "../own-sender.ts";
 import type { KeptContent } from "../request.ts";

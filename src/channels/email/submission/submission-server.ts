@@ -8,7 +8,7 @@ import type { Clock, Timer } from "../../../domain/clock.ts";
 import { isOutage } from "../../../domain/errors.ts";
 import { FairTurns } from "../../../domain/fair-turns.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
-import type { KeyHolder, Tenant } from "../../../domain/tenant.ts";
+import type { KeyHolder, Tenant } from "../../../domain/tenants/tenant.ts";
 import { ApiError } from "../../../http/api-error.ts";
 import { BodyRoom } from "../../../http/body-room.ts";
 import { requireSending } from "../../../http/endpoint.ts";

@@ -1,5 +1,5 @@
-import { recipientKey } from "../../../domain/email.ts";
-import { isJsonObject } from "../../../domain/json.ts";
+import { recipientKey } from "../../../domain/channels/email.ts";
+import { isJsonObject } from "../../../domain/texts/json.ts";
 import type { SendBodies } from "./send-body.ts";
 import { overLimit, SmtpRefusal } from "./smtp-refusal.ts";
 

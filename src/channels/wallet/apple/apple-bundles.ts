@@ -1,7 +1,7 @@
-import { appleSignerOf, type PlatformCredentials } from "../../../domain/platform.ts";
+import { appleSignerOf, type PlatformCredentials } from "../../../domain/channels/platform.ts";
+import type { Unusable } from "../../../domain/channels/wallet.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
-import type { Tenant } from "../../../domain/tenant.ts";
-import type { Unusable } from "../../../domain/wallet.ts";
+import type { Tenant } from "../../../domain/tenants/tenant.ts";
 import type { BundleMaker, Pass, PassBundle, PassStore, SignablePass, TokenSigner } from "../passes.ts";
 import { cmsSignature } from "./cms-signature.ts";
 import { type PassSigner, type PassSigners, PLATFORM } from "./pass-signers.ts";

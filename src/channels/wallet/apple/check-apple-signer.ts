@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
-import type { AppleSigner } from "../../../domain/wallet.ts";
+import type { AppleSigner } from "../../../domain/channels/wallet.ts";
 import { type Certificate, isIssuedBy, readCertificate, readCertificates } from "./certificate.ts";
 import g3 from "./wwdr/AppleWWDRCAG3.pem" with { type: "text" };
 import g4 from "./wwdr/AppleWWDRCAG4.pem" with { type: "text" };

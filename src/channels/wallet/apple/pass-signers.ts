@@ -1,7 +1,7 @@
 import { createHash, type KeyObject } from "node:crypto";
+import type { AppleSigner, Unusable } from "../../../domain/channels/wallet.ts";
 import { remember } from "../../../domain/remember.ts";
 import type { Series, SeriesGauges, Telemetry } from "../../../domain/telemetry.ts";
-import type { AppleSigner, Unusable } from "../../../domain/wallet.ts";
 import { checkedSigner } from "./check-apple-signer.ts";
 import { type CmsSigner, cmsSigner } from "./cms-signature.ts";
 

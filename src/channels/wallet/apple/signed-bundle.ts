@@ -1,5 +1,5 @@
 import { zipSync } from "fflate";
-import type { AppleContent } from "../../../domain/wallet.ts";
+import type { AppleContent } from "../../../domain/channels/wallet.ts";
 import { stringsFile } from "../request/apple-languages.ts";
 import { OF_FORM } from "../request/apple-personalization.ts";
 import { cmsSignature } from "./cms-signature.ts";

@@ -1,7 +1,7 @@
 import { and, asc, eq, gt, inArray, isNotNull, isNull, lte, ne, notExists, or, type SQL, sql } from "drizzle-orm";
 import type { Clock } from "../../../domain/clock.ts";
-import type { AnyDb, Database } from "../../../storage/database.ts";
-import { among } from "../../../storage/statement-texts.ts";
+import { among } from "../../../storage/analysts/statement-texts.ts";
+import type { AnyDb, Database } from "../../../storage/postgres/database.ts";
 import { walletLimits } from "../limits.ts";
 import type { PassDevices, PushTarget, Registration } from "../passes.ts";
 import { passDevices, passes, passRegistrations, passTypes } from "../tables.ts";

@@ -1,8 +1,8 @@
 import { type Clock, sleep } from "../../../domain/clock.ts";
 import type { JobIds } from "../../../domain/ids.ts";
-import type { WebhookCaller } from "../../../domain/outbound.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
-import type { TenantDirectory } from "../../../domain/tenant.ts";
+import type { TenantDirectory } from "../../../domain/tenants/tenant.ts";
+import type { WebhookCaller } from "../../../domain/texts/outbound.ts";
 import { walletLimits } from "../limits.ts";
 
 /** A device, or a holder of a Google pass, added or removed a pass. */

@@ -1,5 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
-import type { AppleContent, PassContent } from "../../../domain/wallet.ts";
+import type { AppleContent, PassContent } from "../../../domain/channels/wallet.ts";
 import { ApiError } from "../../../http/api-error.ts";
 import { secretDigest } from "../../../http/bearer-token.ts";
 import type { Exchange } from "../../../http/exchange.ts";

@@ -1,5 +1,5 @@
 import type { JobIds } from "../../../domain/ids.ts";
-import type { TenantNewsDesk } from "../../../domain/tenant-news.ts";
+import type { TenantNewsDesk } from "../../../domain/tenants/tenant-news.ts";
 import type { BundleMaker, PassDevices, PassStore, TokenSigner } from "../passes.ts";
 import type { DeviceComplaint } from "./device-log.ts";
 import type { DeviceChange } from "./device-webhooks.ts";

@@ -1,9 +1,9 @@
 import { createHmac } from "node:crypto";
 import { Type } from "@sinclair/typebox";
+import type { AppleContent } from "../../../domain/channels/wallet.ts";
 import type { Clock } from "../../../domain/clock.ts";
-import { isJsonObject, type JsonObject } from "../../../domain/json.ts";
-import type { Tenant } from "../../../domain/tenant.ts";
-import type { AppleContent } from "../../../domain/wallet.ts";
+import type { Tenant } from "../../../domain/tenants/tenant.ts";
+import { isJsonObject, type JsonObject } from "../../../domain/texts/json.ts";
 import { ApiError } from "../../../http/api-error.ts";
 import { CallTurns } from "../../../http/call-turns.ts";
 import { type DocumentedBody, type Endpoint, endpoint } from "../../../http/endpoint.ts";

@@ -1,8 +1,8 @@
 import type { JWT } from "google-auth-library";
+import type { GoogleIssuer } from "../../../domain/channels/wallet.ts";
 import { TransportError } from "../../../domain/errors.ts";
-import { parseJsonObject } from "../../../domain/json.ts";
 import { remember } from "../../../domain/remember.ts";
-import type { GoogleIssuer } from "../../../domain/wallet.ts";
+import { parseJsonObject } from "../../../domain/texts/json.ts";
 import { walletLimits } from "../limits.ts";
 import { boundedFetch } from "./bounded-fetch.ts";
 

@@ -1,6 +1,6 @@
-import { boundedText } from "../../../domain/bounded-text.ts";
 import { isConnectionFailure } from "../../../domain/connection-failure.ts";
 import { TransportError } from "../../../domain/errors.ts";
+import { boundedText } from "../../../domain/texts/bounded-text.ts";
 
 export interface HttpCall {
   readonly url: string;

@@ -1,6 +1,6 @@
-import { isGoogleIssuerShared, type PlatformCredentials } from "../../../domain/platform.ts";
-import type { Tenant } from "../../../domain/tenant.ts";
-import type { GoogleKind } from "../../../domain/wallet.ts";
+import { isGoogleIssuerShared, type PlatformCredentials } from "../../../domain/channels/platform.ts";
+import type { GoogleKind } from "../../../domain/channels/wallet.ts";
+import type { Tenant } from "../../../domain/tenants/tenant.ts";
 import type { GoogleClassOwners } from "../google-classes.ts";
 import type { Caller, GoogleApi, Refused } from "./google-api.ts";
 

@@ -1,9 +1,9 @@
+import type { GoogleIssuer, Unusable } from "../../../domain/channels/wallet.ts";
 import type { Clock } from "../../../domain/clock.ts";
 import { TransportError } from "../../../domain/errors.ts";
 import { type Health, HealthWatch } from "../../../domain/health.ts";
-import { type JsonObject, parseJsonObject, parseWritten } from "../../../domain/json.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
-import type { GoogleIssuer, Unusable } from "../../../domain/wallet.ts";
+import { type JsonObject, parseJsonObject, parseWritten } from "../../../domain/texts/json.ts";
 import { walletLimits } from "../limits.ts";
 import { AccessTokens } from "./access-tokens.ts";
 import { boundedFetch, type HttpAnswer, UnreachedError } from "./bounded-fetch.ts";

@@ -1,6 +1,6 @@
-import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
-import type { Tenant } from "../../../domain/tenant.ts";
-import type { GoogleKind } from "../../../domain/wallet.ts";
+import type { GoogleKind } from "../../../domain/channels/wallet.ts";
+import type { Tenant } from "../../../domain/tenants/tenant.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../../domain/texts/json.ts";
 import type { GoogleClass, GoogleClassAnswer, GoogleClasses } from "../google-classes.ts";
 import type { ClassOwnership } from "./class-ownership.ts";
 import { type Caller, type GoogleAnswer, type GoogleApi, NO_CREDENTIALS, unusable } from "./google-api.ts";

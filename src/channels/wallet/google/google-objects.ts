@@ -1,10 +1,10 @@
-import { isJsonArray, isJsonObject, type JsonObject, parseJsonObject } from "../../../domain/json.ts";
-import { maskedText } from "../../../domain/masked.ts";
-import type { Outcome } from "../../../domain/outcome.ts";
+import type { GoogleContent } from "../../../domain/channels/wallet.ts";
+import type { Outcome } from "../../../domain/jobs/outcome.ts";
 import { remember } from "../../../domain/remember.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
-import type { Tenant } from "../../../domain/tenant.ts";
-import type { GoogleContent } from "../../../domain/wallet.ts";
+import type { Tenant } from "../../../domain/tenants/tenant.ts";
+import { isJsonArray, isJsonObject, type JsonObject, parseJsonObject } from "../../../domain/texts/json.ts";
+import { maskedText } from "../../../domain/texts/masked.ts";
 import { walletLimits } from "../limits.ts";
 import type { Pass } from "../passes.ts";
 import type { GoogleTask } from "../payload.ts";

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject, parseJsonObject } from "../../../domain/json.ts";
+import { isJsonObject, type Json, type JsonObject, parseJsonObject } from "../../../domain/texts/json.ts";
 
 /** Why a call to the wallet's REST API failed. */
 export type GoogleCause =

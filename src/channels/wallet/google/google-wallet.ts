@@ -1,9 +1,9 @@
+import { googleIssuerOf, type PlatformCredentials } from "../../../domain/channels/platform.ts";
+import type { GoogleContent, GoogleIssuer, Unusable } from "../../../domain/channels/wallet.ts";
 import type { Health } from "../../../domain/health.ts";
-import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
-import type { Outcome } from "../../../domain/outcome.ts";
-import { googleIssuerOf, type PlatformCredentials } from "../../../domain/platform.ts";
-import type { Tenant } from "../../../domain/tenant.ts";
-import type { GoogleContent, GoogleIssuer, Unusable } from "../../../domain/wallet.ts";
+import type { Outcome } from "../../../domain/jobs/outcome.ts";
+import type { Tenant } from "../../../domain/tenants/tenant.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../../domain/texts/json.ts";
 import type { GoogleClasses, GoogleClassOwners } from "../google-classes.ts";
 import { walletLimits } from "../limits.ts";
 import type { GooglePasses, GooglePassStatus, Pass, PassStore, SaveLinks } from "../passes.ts";

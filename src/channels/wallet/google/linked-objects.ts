@@ -1,7 +1,7 @@
-import { isJsonArray, type Json } from "../../../domain/json.ts";
-import { isGoogleIssuerShared, type PlatformCredentials } from "../../../domain/platform.ts";
-import type { Tenant } from "../../../domain/tenant.ts";
-import type { GoogleContent } from "../../../domain/wallet.ts";
+import { isGoogleIssuerShared, type PlatformCredentials } from "../../../domain/channels/platform.ts";
+import type { GoogleContent } from "../../../domain/channels/wallet.ts";
+import type { Tenant } from "../../../domain/tenants/tenant.ts";
+import { isJsonArray, type Json } from "../../../domain/texts/json.ts";
 import type { PassStore } from "../passes.ts";
 
 /** An object that a pass must not link to. `unfinished`: it is the tenant's own, but may not exist yet. */

@@ -1,4 +1,11 @@
-import { isJsonArray, isJsonObject, type Json, type JsonObject, numberOf, writtenOut } from "../../../domain/json.ts";
+import {
+  isJsonArray,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  numberOf,
+  writtenOut,
+} from "../../../domain/texts/json.ts";
 
 /**
  * Whether the object that Google holds is the one that was sent: it has every member sent, and no others except those

@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject, sign } from "node:crypto";
+import type { GoogleContent, GoogleIssuer, Unusable } from "../../../domain/channels/wallet.ts";
 import { jobTimeMs } from "../../../domain/ids.ts";
-import type { GoogleContent, GoogleIssuer, Unusable } from "../../../domain/wallet.ts";
 import { walletLimits } from "../limits.ts";
 import type { Pass } from "../passes.ts";
 

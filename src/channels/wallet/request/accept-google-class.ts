@@ -1,5 +1,5 @@
-import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
-import { GOOGLE_KINDS, type GoogleKind } from "../../../domain/wallet.ts";
+import { GOOGLE_KINDS, type GoogleKind } from "../../../domain/channels/wallet.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../../domain/texts/json.ts";
 import { presentMembers } from "../../../http/sending/acceptance.ts";
 import type { GoogleClass } from "../google-classes.ts";
 import { walletLimits } from "../limits.ts";

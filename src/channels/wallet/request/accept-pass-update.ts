@@ -1,10 +1,10 @@
-import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
 import {
   type GoogleKind,
   NOTIFICATION_KINDS,
   type NotificationKind,
   type PassContent,
-} from "../../../domain/wallet.ts";
+} from "../../../domain/channels/wallet.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../../domain/texts/json.ts";
 import type { Pass } from "../passes.ts";
 import { readImages } from "./apple-images.ts";
 import { appleMembers, appleMembersOf, readApplePass } from "./apple-pass.ts";

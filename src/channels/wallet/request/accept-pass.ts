@@ -1,5 +1,4 @@
-import { TEMPLATE_SLUG } from "../../../domain/email.ts";
-import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
+import { TEMPLATE_SLUG } from "../../../domain/channels/email.ts";
 import {
   type GoogleKind,
   PASS_STYLES,
@@ -7,7 +6,8 @@ import {
   type PassContent,
   type PassType,
   type WalletTemplate,
-} from "../../../domain/wallet.ts";
+} from "../../../domain/channels/wallet.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../../domain/texts/json.ts";
 import { IMAGE_FILES } from "./apple-images.ts";
 import {
   type AppleMembers,

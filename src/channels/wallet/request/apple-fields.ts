@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
-import { isJsonObject, type Json, type JsonObject, numberOf } from "../../../domain/json.ts";
-import type { PassStyle } from "../../../domain/wallet.ts";
+import type { PassStyle } from "../../../domain/channels/wallet.ts";
+import { isJsonObject, type Json, type JsonObject, numberOf } from "../../../domain/texts/json.ts";
 import { enumOf } from "../../../http/schemas.ts";
 import { walletLimits } from "../limits.ts";
 import { readDate } from "./apple-values.ts";

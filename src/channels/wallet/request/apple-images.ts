@@ -1,4 +1,4 @@
-import { isJsonObject, type Json } from "../../../domain/json.ts";
+import { isJsonObject, type Json } from "../../../domain/texts/json.ts";
 import { countedImageHash, imageHash } from "../image-hash.ts";
 import { walletLimits } from "../limits.ts";
 import { type Checked, Fault, fault, snakeCase } from "./readers.ts";

@@ -1,5 +1,5 @@
-import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
-import type { PassStrings } from "../../../domain/wallet.ts";
+import type { PassStrings } from "../../../domain/channels/wallet.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../../domain/texts/json.ts";
 import { walletLimits } from "../limits.ts";
 import { IMAGE_FILES } from "./apple-images.ts";
 import { type Checked, checkMembers, Fault, fault, MemberNames, type NullMeans, readText } from "./readers.ts";

@@ -1,5 +1,5 @@
-import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
-import { type AppleContent, PASS_STYLES, type PassStyle } from "../../../domain/wallet.ts";
+import { type AppleContent, PASS_STYLES, type PassStyle } from "../../../domain/channels/wallet.ts";
+import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../../domain/texts/json.ts";
 import { walletLimits } from "../limits.ts";
 import { FIELD_PLACES, namedFields, readFields } from "./apple-fields.ts";
 import { IMAGE_FILES, type ImageFiles, readImages } from "./apple-images.ts";

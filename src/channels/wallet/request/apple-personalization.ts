@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import type { JsonObject } from "../../../domain/json.ts";
+import type { JsonObject } from "../../../domain/texts/json.ts";
 import type { ImageFiles } from "./apple-images.ts";
 import { filled, kind, list, record, text } from "./kinds.ts";
 import { Fault, fault, type Reader } from "./readers.ts";

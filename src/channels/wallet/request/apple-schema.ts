@@ -1,5 +1,5 @@
 import { type TProperties, type TSchema, Type } from "@sinclair/typebox";
-import { PASS_STYLES, type PassStyle } from "../../../domain/wallet.ts";
+import { PASS_STYLES, type PassStyle } from "../../../domain/channels/wallet.ts";
 import { enumOf, optional } from "../../../http/schemas.ts";
 import { walletLimits } from "../limits.ts";
 import { FIELD_PLACES, PassFields } from "./apple-fields.ts";

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { isJsonArray, isJsonObject, type Json } from "../../../domain/json.ts";
+import { isJsonArray, isJsonObject, type Json } from "../../../domain/texts/json.ts";
 import { walletLimits } from "../limits.ts";
 import { PassFields, readFieldList } from "./apple-fields.ts";
 import { barcodeMisfit, readEncoding, readPublicKey } from "./apple-values.ts";

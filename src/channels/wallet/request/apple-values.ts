@@ -1,5 +1,5 @@
 import { isCalendarDay } from "../../../domain/calendar-day.ts";
-import type { Json } from "../../../domain/json.ts";
+import type { Json } from "../../../domain/texts/json.ts";
 import { isP256Key } from "../p256-key.ts";
 import { type Checked, Fault, fault, type Reader, readText } from "./readers.ts";
 

@@ -1,8 +1,8 @@
 import { isCalendarDay } from "../../../domain/calendar-day.ts";
-import { isLoopback } from "../../../domain/host.ts";
-import { isJsonObject, type Json } from "../../../domain/json.ts";
-import { parseUrl } from "../../../domain/parse-url.ts";
-import type { GoogleKind } from "../../../domain/wallet.ts";
+import type { GoogleKind } from "../../../domain/channels/wallet.ts";
+import { isLoopback } from "../../../domain/texts/host.ts";
+import { isJsonObject, type Json } from "../../../domain/texts/json.ts";
+import { parseUrl } from "../../../domain/texts/parse-url.ts";
 import { type Checked, Fault, fault, type Reader, readFilledText, readGoogleColour, readLocalized } from "./readers.ts";
 
 const DAY_CHARS = "2026-11-21".length;

@@ -1,6 +1,6 @@
 import { type TProperties, Type } from "@sinclair/typebox";
-import type { JsonObject } from "../../../domain/json.ts";
-import type { GoogleKind } from "../../../domain/wallet.ts";
+import type { GoogleKind } from "../../../domain/channels/wallet.ts";
+import type { JsonObject } from "../../../domain/texts/json.ts";
 import { enumOf, optional } from "../../../http/schemas.ts";
 import { CLASS_ID } from "./accept-google-class.ts";
 import { DATE_TIME, LOCAL_TIME, REQUIRED_OF_CLASS } from "./google-class-members.ts";

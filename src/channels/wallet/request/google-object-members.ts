@@ -1,5 +1,5 @@
-import { isJsonArray, isJsonObject, type Json, type JsonObject, numberOf } from "../../../domain/json.ts";
-import type { GoogleKind } from "../../../domain/wallet.ts";
+import type { GoogleKind } from "../../../domain/channels/wallet.ts";
+import { isJsonArray, isJsonObject, type Json, type JsonObject, numberOf } from "../../../domain/texts/json.ts";
 import { type Checked, checkEach, Fault, fault, readFilledText } from "./readers.ts";
 
 /** What Google's reference calls required in an object of each kind, beside its ids, its state and what has a default here. */

@@ -1,5 +1,5 @@
-import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
-import { GOOGLE_KINDS, type GoogleContent, type GoogleKind } from "../../../domain/wallet.ts";
+import { GOOGLE_KINDS, type GoogleContent, type GoogleKind } from "../../../domain/channels/wallet.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../../domain/texts/json.ts";
 import { lackOf, readMoney, readPoints } from "./google-object-members.ts";
 import {
   type Checked,

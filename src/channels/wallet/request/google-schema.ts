@@ -1,5 +1,5 @@
 import { type TProperties, Type } from "@sinclair/typebox";
-import { GOOGLE_KINDS } from "../../../domain/wallet.ts";
+import { GOOGLE_KINDS } from "../../../domain/channels/wallet.ts";
 import { enumOf, optional } from "../../../http/schemas.ts";
 import { ITEMS_MAX, MODULE_ID, OBJECT_ID, OBJECT_STATES } from "./google-pass.ts";
 import { partOf } from "./part-of.ts";

@@ -1,4 +1,4 @@
-import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
+import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../../domain/texts/json.ts";
 import { FIELD_PLACES } from "./apple-fields.ts";
 import { mergedLanguages } from "./apple-languages.ts";
 import type { AppleMembers } from "./apple-pass.ts";

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { NOTIFICATION_KINDS, PASS_TYPES } from "../../../domain/wallet.ts";
+import { NOTIFICATION_KINDS, PASS_TYPES } from "../../../domain/channels/wallet.ts";
 import { enumOf, optional } from "../../../http/schemas.ts";
 import { NOTE_CHARS_MAX } from "./accept-pass-update.ts";
 import { ApplePassChange, ApplePassData, ApplePassPart } from "./apple-schema.ts";

@@ -1,4 +1,4 @@
-import { CONTROL_IN_LINES } from "../../../domain/control-characters.ts";
+import { CONTROL_IN_LINES } from "../../../domain/texts/control-characters.ts";
 import {
   EXACT_CHARS_MAX,
   isExactNumber,
@@ -7,8 +7,8 @@ import {
   type Json,
   type JsonObject,
   numberOf,
-} from "../../../domain/json.ts";
-import { parseUrl } from "../../../domain/parse-url.ts";
+} from "../../../domain/texts/json.ts";
+import { parseUrl } from "../../../domain/texts/parse-url.ts";
 import type { ErrorCode } from "../../../http/error-codes.ts";
 import type { Refusal } from "../../../http/sending/acceptance.ts";
 import { unknownMember } from "../../../http/sending/acceptance.ts";

@@ -1,4 +1,4 @@
-import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
+import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../../domain/texts/json.ts";
 import { type Checked, Fault, snakeCase } from "./readers.ts";
 
 /** The path that a fault's sentence begins with: `pass_data.back_fields[2].key`. */

@@ -6,9 +6,9 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import { TLSSocket } from "node:tls";
+import { FirstTries, MessageRing } from "../../../domain/channels/sandbox.ts";
 import type { Clock } from "../../../domain/clock.ts";
-import type { SandboxInbox } from "../../../domain/report.ts";
-import { FirstTries, MessageRing } from "../../../domain/sandbox.ts";
+import type { SandboxInbox } from "../../../domain/jobs/report.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import type { Identity } from "./certificate-authority.ts";
 import { listenOnLoopback } from "./listen-on-loopback.ts";

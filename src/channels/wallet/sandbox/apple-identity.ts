@@ -1,4 +1,4 @@
-import type { AppleSigner } from "../../../domain/wallet.ts";
+import type { AppleSigner } from "../../../domain/channels/wallet.ts";
 import { type CertificateRequest, type Identity, issueCertificate, SUBJECT } from "./certificate-authority.ts";
 
 /** Stand-ins for Apple's certificates: no device trusts them, but every tool can verify them. */

@@ -1,6 +1,6 @@
 import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import type { Clock } from "../../../domain/clock.ts";
-import type { JsonObject } from "../../../domain/json.ts";
+import type { JsonObject } from "../../../domain/texts/json.ts";
 import { CALLBACK_PROTOCOL, signedBytes } from "../google/callbacks/signed-callback.ts";
 
 /** What is to be signed otherwise than Google would. */

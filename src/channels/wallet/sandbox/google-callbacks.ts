@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { type Clock, sleep } from "../../../domain/clock.ts";
-import { isJsonObject, type JsonObject } from "../../../domain/json.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
+import { isJsonObject, type JsonObject } from "../../../domain/texts/json.ts";
 import { CALLBACK_PATH } from "../google/callbacks/google-callbacks.ts";
 import type { GoogleCallbackSigner } from "./google-callback-signer.ts";
 import type { GoogleResources } from "./google-resources.ts";

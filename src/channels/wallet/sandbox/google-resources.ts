@@ -1,5 +1,5 @@
 import type { Clock } from "../../../domain/clock.ts";
-import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
+import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../../domain/texts/json.ts";
 
 /** A response of the wallet's REST API. */
 export interface Reply {

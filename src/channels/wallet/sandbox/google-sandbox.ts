@@ -1,10 +1,10 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { MessageRing } from "../../../domain/channels/sandbox.ts";
 import type { Clock } from "../../../domain/clock.ts";
-import { type JsonObject, parseJsonObject, parseWritten } from "../../../domain/json.ts";
+import type { SandboxInbox } from "../../../domain/jobs/report.ts";
 import { remember } from "../../../domain/remember.ts";
-import type { SandboxInbox } from "../../../domain/report.ts";
-import { MessageRing } from "../../../domain/sandbox.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
+import { type JsonObject, parseJsonObject, parseWritten } from "../../../domain/texts/json.ts";
 import { GoogleCallbackSigner } from "./google-callback-signer.ts";
 import { SandboxCallbacks } from "./google-callbacks.ts";
 import { aborted, failure, GoogleResources, type Reply } from "./google-resources.ts";

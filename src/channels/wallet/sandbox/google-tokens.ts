@@ -1,7 +1,7 @@
 import { createPublicKey, randomBytes, verify } from "node:crypto";
 import type { Clock } from "../../../domain/clock.ts";
-import { type JsonObject, parseJsonObject } from "../../../domain/json.ts";
 import { remember } from "../../../domain/remember.ts";
+import { type JsonObject, parseJsonObject } from "../../../domain/texts/json.ts";
 
 export interface TokenReply {
   readonly status: number;

@@ -1,4 +1,4 @@
-import { isJsonObject } from "../../../domain/json.ts";
+import { isJsonObject } from "../../../domain/texts/json.ts";
 import { badValue, type GraphRefusal, invalid } from "./graph-refusal.ts";
 import { isReplyType, replyRefusal } from "./reply-request.ts";
 import { isOfAuthentication, templateName } from "./template-request.ts";

@@ -1,9 +1,9 @@
+import { FirstTries, MessageRing } from "../../../domain/channels/sandbox.ts";
 import type { Clock } from "../../../domain/clock.ts";
-import { isJsonObject, type JsonObject } from "../../../domain/json.ts";
+import type { SandboxInbox } from "../../../domain/jobs/report.ts";
 import type { Random } from "../../../domain/random.ts";
-import type { SandboxInbox } from "../../../domain/report.ts";
-import { FirstTries, MessageRing } from "../../../domain/sandbox.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
+import { isJsonObject, type JsonObject } from "../../../domain/texts/json.ts";
 import type { GraphRefusal } from "./graph-refusal.ts";
 import { type MessageRequest, readMessageRequest } from "./graph-request.ts";
 import { type MessageStatus, StatusCallbacks } from "./status-callbacks.ts";

@@ -1,4 +1,4 @@
-import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
+import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../../domain/texts/json.ts";
 import { badValue, type GraphRefusal, invalid, missing } from "./graph-refusal.ts";
 import { mediaRefusal, placeRefusal } from "./template-request.ts";
 

@@ -1,8 +1,8 @@
 import { createHmac } from "node:crypto";
 import { type Clock, sleep } from "../../../domain/clock.ts";
-import type { JsonObject } from "../../../domain/json.ts";
 import type { Random } from "../../../domain/random.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
+import type { JsonObject } from "../../../domain/texts/json.ts";
 
 /** A provider's status for a message that it accepted. */
 export interface MessageStatus {

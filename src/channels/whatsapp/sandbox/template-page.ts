@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../../domain/json.ts";
+import type { JsonObject } from "../../../domain/texts/json.ts";
 
 /** The template that every account begins with. */
 export const SANDBOX_TEMPLATES: readonly JsonObject[] = [

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { OpenRegistry } from "../../../../src/app/open-registry.ts";
-import type { NewDomain } from "../../../../src/domain/domain.ts";
-import type { OpenDatabase } from "../../../../src/storage/database.ts";
+import type { NewDomain } from "../../../../src/domain/channels/domain.ts";
+import type { OpenDatabase } from "../../../../src/storage/postgres/database.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { must } from "../../../support/must.ts";
 import { STALE_MS_MAX } from "../../../tenants/machine.ts";

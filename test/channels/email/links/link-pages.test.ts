@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { subscriptionPage } from "../../../../src/channels/email/links/link-pages.ts";
 import { UnavailableError } from "../../../../src/domain/errors.ts";
-import type { SuppressionReason } from "../../../../src/domain/job.ts";
+import type { SuppressionReason } from "../../../../src/domain/jobs/job.ts";
 import { BROWSER } from "../../../http/support/browser-headers.ts";
 import { type Answer, Front, linkTokens } from "../../../http/support/front.ts";
 import { eventually } from "../../../support/eventually.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MailLog } from "../../../../src/channels/email/mail-log/mail-log.ts";
 import { messageIdOf, recipientMark } from "../../../../src/channels/email/message-id.ts";
-import type { DeliveryReport } from "../../../../src/domain/report.ts";
+import type { DeliveryReport } from "../../../../src/domain/jobs/report.ts";
 import type { Labels } from "../../../../src/domain/telemetry.ts";
 import { systemClock } from "../../../../src/runtime/system-clock.ts";
 import { eventually } from "../../../support/eventually.ts";

@@ -3,7 +3,7 @@ import { emailContentKind } from "../../../../src/channels/email/content-kind.ts
 import { EmailChannel } from "../../../../src/channels/email/email-channel.ts";
 import { keptMail } from "../../../../src/channels/email/mime/kept-mail.ts";
 import { startSmtpSandbox } from "../../../../src/channels/email/sandbox/smtp-sandbox.ts";
-import type { DeliveryReport } from "../../../../src/domain/report.ts";
+import type { DeliveryReport } from "../../../../src/domain/jobs/report.ts";
 import { systemClock } from "../../../../src/runtime/system-clock.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { QuietTelemetry } from "../../../support/quiet-telemetry.ts";

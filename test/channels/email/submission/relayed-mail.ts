@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import PostalMime, { type Header } from "postal-mime";
 import { EmailChannel } from "../../../../src/channels/email/email-channel.ts";
-import { QUEUE_SHARE } from "../../../../src/domain/tenant.ts";
+import { QUEUE_SHARE } from "../../../../src/domain/tenants/tenant.ts";
 import { Front } from "../../../http/support/front.ts";
 import { startSmtpServer, type TestSmtpServer } from "../../../support/smtp-server.ts";
 import { aTenant } from "../../../support/tenants.ts";

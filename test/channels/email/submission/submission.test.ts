@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { UnavailableError } from "../../../../src/domain/errors.ts";
-import { QUEUE_SHARE } from "../../../../src/domain/tenant.ts";
+import { QUEUE_SHARE } from "../../../../src/domain/tenants/tenant.ts";
 import { Front } from "../../../http/support/front.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { must } from "../../../support/must.ts";

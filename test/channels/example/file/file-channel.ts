@@ -1,10 +1,10 @@
 import { appendFile, mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { Channel } from "../../../../src/domain/channel.ts";
-import type { QueuedJob } from "../../../../src/domain/job.ts";
-import { isJsonObject } from "../../../../src/domain/json.ts";
-import type { Outcome } from "../../../../src/domain/outcome.ts";
-import type { Tenant } from "../../../../src/domain/tenant.ts";
+import type { Channel } from "../../../../src/domain/channels/channel.ts";
+import type { QueuedJob } from "../../../../src/domain/jobs/job.ts";
+import type { Outcome } from "../../../../src/domain/jobs/outcome.ts";
+import type { Tenant } from "../../../../src/domain/tenants/tenant.ts";
+import { isJsonObject } from "../../../../src/domain/texts/json.ts";
 
 /** One attempt, one outcome: retries, pace and fairness are the engine's. */
 export class FileChannel implements Channel {

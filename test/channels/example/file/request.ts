@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { isJsonObject } from "../../../../src/domain/json.ts";
+import { isJsonObject } from "../../../../src/domain/texts/json.ts";
 import type { Acceptance } from "../../../../src/http/sending/acceptance.ts";
 
 const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/;

@@ -3,7 +3,7 @@ import { type DeviceChange, DeviceWebhooks } from "../../../../src/channels/wall
 import { walletLimits } from "../../../../src/channels/wallet/limits.ts";
 import { UnavailableError } from "../../../../src/domain/errors.ts";
 import { JobIds } from "../../../../src/domain/ids.ts";
-import type { TenantDirectory } from "../../../../src/domain/tenant.ts";
+import type { TenantDirectory } from "../../../../src/domain/tenants/tenant.ts";
 import { systemClock } from "../../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../../src/runtime/system-random.ts";
 import { eventually } from "../../../support/eventually.ts";

@@ -1,6 +1,6 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
 import type { Clock } from "../../../../domain/clock.ts";
-import { parseJsonObject } from "../../../../domain/json.ts";
+import { parseJsonObject } from "../../../../domain/texts/json.ts";
 import { walletLimits } from "../../limits.ts";
 import type { PassSigner } from "../pass-signers.ts";
 import type { ApnsAnswer } from "./push-outcome.ts";

@@ -1,5 +1,5 @@
 import type { Clock } from "../../../../domain/clock.ts";
-import type { JsonObject } from "../../../../domain/json.ts";
+import type { JsonObject } from "../../../../domain/texts/json.ts";
 import type { CallbackKeys } from "./callback-keys.ts";
 import { type ReadCallback, readSignedCallback } from "./signed-callback.ts";
 

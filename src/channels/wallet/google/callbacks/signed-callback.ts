@@ -6,7 +6,7 @@ import {
   type JsonObject,
   numberOf,
   parseJsonObject,
-} from "../../../../domain/json.ts";
+} from "../../../../domain/texts/json.ts";
 
 /** A root key of Google's, with which it signs the keys that sign callbacks. */
 export interface RootKey {

@@ -1,0 +1,134 @@
+import type { IncomingMessages } from "../../../domain/channels/incoming-messages.ts";
+import type { PlatformCredentials } from "../../../domain/channels/platform.ts";
+import type { ReplyWindows } from "../../../domain/channels/reply-windows.ts";
+import type { Clock } from "../../../domain/clock.ts";
+import type { JobAddress, ProviderReferences } from "../../../domain/jobs/queue.ts";
+import type { Telemetry } from "../../../domain/telemetry.ts";
+import type { TenantNews, TenantNewsDesk } from "../../../domain/tenants/tenant-news.ts";
+import type { JsonObject } from "../../../domain/texts/json.ts";
+import type { NumberOwners } from "../number-owners.ts";
+import { type ChangedPerson, idsOf } from "../person.ts";
+import type { ChatMessage } from "./webhook.ts";
+
+/** A tenant's list of people not to be sent to. */
+export interface SuppressionsOfPeople {
+  /** Whoever is on the list under one of the former ids is on it under the others afterwards. Safe to repeat. */
+  follow(tenantId: string, former: readonly string[], others: readonly string[]): Promise<void>;
+}
+
+export interface IncomingChatPorts {
+  readonly messages: Pick<IncomingMessages, "record">;
+  readonly windows: Pick<ReplyWindows, "note" | "lastWrittenMs">;
+  readonly suppressions: SuppressionsOfPeople;
+  readonly owners: Pick<NumberOwners, "of">;
+  readonly references: ProviderReferences;
+  readonly news: Pick<TenantNewsDesk, "tell">;
+  readonly platform: Pick<PlatformCredentials, "whatsapp">;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+}
+
+/**
+ * Takes what people write to the sending numbers.
+ *
+ * I1. A message belongs to the tenants whose own number it came to. What came to the platform's number belongs to no
+ *     tenant, even to one whose own credentials name that number: other tenants write from it, and get answers there.
+ * I2. `take` resolves once the tenants' news, the writers and the messages are on disk. The provider repeats a call that
+ *     was not answered 200, so each step is safe to repeat: news under the same id.
+ * I3. A writer is known by number and by id, whichever a message names. Where the provider changes them, what is remembered of the
+ *     former ones holds for the new ones: when the person wrote last, and whether the person is not to be sent to.
+ * I4. Writers are noted only for numbers that are sent from, so no signed call makes Redis remember any others.
+ */
+export class IncomingChat {
+  constructor(private readonly ports: IncomingChatPorts) {}
+
+  /** Rejects if a store is unavailable; the whole call may then be repeated. */
+  async take(messages: readonly ChatMessage[]): Promise<void> {
+    if (messages.length === 0) return;
+    const { platform, owners, windows, news, telemetry } = this.ports;
+    const platformNumber = platform.whatsapp?.phoneNumberId;
+    const numbers = new Set(messages.flatMap(({ message }) => message.phoneNumberId ?? []));
+    if (platformNumber !== undefined) numbers.delete(platformNumber);
+    const owned = numbers.size === 0 ? new Map<string, readonly string[]>() : await owners.of(numbers);
+    const isSender = (number: string) => number === platformNumber || owned.has(number);
+    const written = messages.flatMap(({ message: { phoneNumberId }, writer, writtenAtMs, isNotice }) =>
+      phoneNumberId !== null && !isNotice && isSender(phoneNumberId)
+        ? idsOf(writer).map((from) => ({ phoneNumberId, from, writtenAtMs }))
+        : [],
+    );
+    if (written.length > 0) await windows.note(written);
+    for (const { message, changed } of messages) {
+      const { phoneNumberId } = message;
+      if (changed === null || phoneNumberId === null || !isSender(phoneNumberId)) continue;
+      await this.follow(changed, phoneNumberId, owned.get(phoneNumberId) ?? []);
+    }
+    const told = await this.newsOf(messages, owned);
+    if (told.length > 0) await news.tell(told);
+    const fresh = await this.ports.messages.record(messages.map(({ message }) => message));
+    telemetry.count("incoming_messages", { result: "recorded" }, fresh);
+    telemetry.count("incoming_messages", { result: "duplicate" }, messages.length - fresh);
+  }
+
+  private async follow(
+    { before, after }: ChangedPerson,
+    phoneNumberId: string,
+    tenantIds: readonly string[],
+  ): Promise<void> {
+    const { windows, suppressions } = this.ports;
+    const [former, others] = [idsOf(before), idsOf(after)];
+    const writtenAtMs = await windows.lastWrittenMs(phoneNumberId, former);
+    if (writtenAtMs !== null) await windows.note(others.map((from) => ({ phoneNumberId, from, writtenAtMs })));
+    for (const tenantId of tenantIds) await suppressions.follow(tenantId, former, others);
+  }
+
+  private async newsOf(
+    messages: readonly ChatMessage[],
+    owned: ReadonlyMap<string, readonly string[]>,
+  ): Promise<readonly TenantNews[]> {
+    if (owned.size === 0) return [];
+    const ownersOf = ({ message }: ChatMessage) => owned.get(message.phoneNumberId ?? "") ?? [];
+    const theirs = messages.filter((one) => ownersOf(one).length > 0);
+    const jobs = await this.jobsAnsweredBy(theirs);
+    return theirs.flatMap((one) =>
+      ownersOf(one).map((tenantId): TenantNews => {
+        const { message, writtenAtMs, said } = one;
+        const job = said.answers === null ? undefined : jobs.get(said.answers);
+        return {
+          tenantId,
+          id: `whatsapp:${message.id}`,
+          type: "message.received",
+          channel: "whatsapp",
+          atMs: writtenAtMs ?? this.ports.clock.nowMs(),
+          data: dataOf(one, job?.tenantId === tenantId ? job.jobId : null),
+        };
+      }),
+    );
+  }
+
+  /** The jobs of the messages that these answer, as far as they are still known, by the provider's ids. */
+  private async jobsAnsweredBy(messages: readonly ChatMessage[]): Promise<ReadonlyMap<string, JobAddress>> {
+    const ids = [...new Set(messages.flatMap(({ said }) => said.answers ?? []))];
+    if (ids.length === 0) return new Map();
+    const jobs = await this.ports.references.jobsOf(ids);
+    return new Map(ids.flatMap((id, i) => (jobs[i] ? [[id, jobs[i]] as const] : [])));
+  }
+}
+
+/** What a tenant hears of a message. */
+function dataOf({ message, said, changed }: ChatMessage, jobId: string | null): JsonObject {
+  const { id, phoneNumberId, from, userId, username, name, type, content } = message;
+  return {
+    message_id: id,
+    phone_number_id: phoneNumberId,
+    from,
+    user_id: userId,
+    username,
+    name,
+    ...(changed && { changed: { from: changed.after.from, user_id: changed.after.userId } }),
+    type,
+    text: said.text,
+    button: said.button === null ? null : { ...said.button },
+    in_reply_to: said.answers === null ? null : { message_id: said.answers, job_id: jobId },
+    content,
+  };
+}

@@ -1,0 +1,60 @@
+import { Type } from "@sinclair/typebox";
+import { CONTROL, CONTROL_IN_LINES } from "../../../domain/texts/control-characters.ts";
+import { EXACT_CHARS_MAX, isExactNumber, type Json, numberOf } from "../../../domain/texts/json.ts";
+import { NOT_BLANK } from "../../../http/schemas.ts";
+import { chatLimits } from "../limits.ts";
+
+/** A value that fills a place in a template. */
+export const TemplateValue = Type.Union([
+  Type.String({ minLength: 1, maxLength: chatLimits.chatParamCharsMax, ...NOT_BLANK }),
+  Type.Number(),
+  Type.Boolean(),
+]);
+
+const BLANKS_IN_A_ROW = / {5}/;
+
+/**
+ * Describes what is wrong with one value: the provider allows little in a text parameter. Completes "it …"; null: it is
+ * fine.
+ */
+export function complaintAbout(value: unknown, charsMax: number): string | null {
+  if (typeof value === "boolean") return null;
+  const number = numberOf(value);
+  if (number !== null) {
+    // The digits would arrive, but the caller's own JSON may have rounded them already.
+    const isSafe = Number.isInteger(number) ? Number.isSafeInteger(number) : Number.isFinite(number);
+    if (!isSafe) return "is too large for a number: send it as a string";
+    return isExactNumber(value) && value.rawJSON.length > EXACT_CHARS_MAX
+      ? "has too many digits: send it as a string"
+      : null;
+  }
+  if (typeof value !== "string") return "must be a string, a number or a boolean";
+  if (value.trim() === "") return "must not be empty";
+  if (isLonger(value, charsMax)) return `must not be longer than ${charsMax} characters`;
+  if (!isPlainLine(value)) return "must not contain line breaks, tabs or other control characters";
+  return BLANKS_IN_A_ROW.test(value) ? "must not contain more than four blanks in a row" : null;
+}
+
+/** Whether the text has more Unicode characters: an emoji is one. */
+export function isLonger(text: string, charsMax: number): boolean {
+  return text.length > 2 * charsMax || (text.length > charsMax && Array.from(text).length > charsMax);
+}
+
+export function isPlainLine(text: string): boolean {
+  return !CONTROL.test(text) && text.isWellFormed();
+}
+
+/** What is wrong with a line of text, in a sentence; null: nothing, or it is absent. */
+export function complaintAboutLine(value: Json | undefined, charsMax: number, member: string): string | null {
+  if (value === undefined) return null;
+  const isFine = typeof value === "string" && value.trim() !== "" && !isLonger(value, charsMax) && isPlainLine(value);
+  return isFine ? null : `${member} must be a text of 1 to ${charsMax} characters without control characters`;
+}
+
+/** What is wrong with a text of several lines, in a sentence; null: nothing. */
+export function complaintAboutLines(value: Json, charsMax: number, member: string): string | null {
+  if (typeof value !== "string") return `${member} must be a string`;
+  if (value.trim() === "") return `${member} must not be empty`;
+  if (isLonger(value, charsMax)) return `${member} must not be longer than ${charsMax} characters`;
+  return CONTROL_IN_LINES.test(value) || !value.isWellFormed() ? `${member} must not contain control characters` : null;
+}

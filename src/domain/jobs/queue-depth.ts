@@ -1,0 +1,78 @@
+import { ownerlessShards, type ProcessStatuses } from "../process-status.ts";
+import type { ChannelName } from "./job.ts";
+import type { LeaseRole } from "./queue.ts";
+
+/** A tenant queue with jobs, those in flight included. */
+export interface TenantQueueDepth {
+  readonly tenantId: string;
+  readonly channel: ChannelName;
+  readonly jobs: number;
+  /** When its first job was accepted, or was to be sent if it was scheduled (unix ms). */
+  readonly oldestMs: number | null;
+}
+
+export interface ShardDepth {
+  readonly shard: number;
+  /** Tenant queues with jobs. */
+  readonly tenantQueues: number;
+  /** A bounded number of them. */
+  readonly measured: readonly TenantQueueDepth[];
+  /** Jobs that wait elsewhere for their time, for another try, or for the outcome of a delivery that was lent. */
+  readonly parked: number;
+  /** When the first event was written that the event store does not have yet (unix ms); null: it has all. */
+  readonly oldestEventMs: number | null;
+}
+
+export interface RedisMemory {
+  readonly usedBytes: number;
+  /** What it may use, or what the machine has; null: unknown. */
+  readonly maxBytes: number | null;
+}
+
+/** The queue, as far as its size and its owners go. */
+export interface MeasuredQueue {
+  readonly statuses: Pick<ProcessStatuses, "statuses">;
+  depth(shard: number): Promise<ShardDepth>;
+  memory(): Promise<RedisMemory>;
+}
+
+/** A tenant queue, and what its first job waits for as far as processes tell: an operator's pause, or its turn and all else. */
+export interface WaitingQueue extends TenantQueueDepth {
+  readonly waits: (typeof QUEUE_WAITS)[number];
+}
+
+export const QUEUE_WAITS = ["turn", "paused"] as const;
+
+export interface MeasuredShard extends ShardDepth {
+  readonly measured: readonly WaitingQueue[];
+}
+
+/** How the queue is as a whole. */
+export interface QueueFacts {
+  readonly depths: readonly MeasuredShard[];
+  readonly memory: RedisMemory;
+  /** Shards whose work no living process does. */
+  readonly unowned: Readonly<Record<LeaseRole, number>>;
+}
+
+/** Reads all shards, one after the other: it must not fill the connection that requests use. */
+export async function queueFacts(queue: MeasuredQueue, shards: number): Promise<QueueFacts> {
+  const depths: ShardDepth[] = [];
+  for (let shard = 0; shard < shards; shard += 1) depths.push(await queue.depth(shard));
+  const { statuses } = await queue.statuses.statuses();
+  const unowned = (role: LeaseRole) => ownerlessShards(statuses, role, shards).length;
+  const paused = new Set(statuses.flatMap((status) => status.paused.map(queueName)));
+  const waiting = (one: TenantQueueDepth): WaitingQueue => ({
+    ...one,
+    waits: paused.has(queueName(one)) ? "paused" : "turn",
+  });
+  return {
+    depths: depths.map((depth) => ({ ...depth, measured: depth.measured.map(waiting) })),
+    unowned: { dispatcher: unowned("dispatcher"), recorder: unowned("recorder") },
+    memory: await queue.memory(),
+  };
+}
+
+function queueName({ tenantId, channel }: Pick<TenantQueueDepth, "tenantId" | "channel">): string {
+  return `${tenantId} ${channel}`;
+}

@@ -1,0 +1,165 @@
+import type { Clock } from "../../domain/clock.ts";
+import { isOutage } from "../../domain/errors.ts";
+import { EVENT_EPOCH_MS, EVENT_IDS_PER_MS } from "../../domain/jobs/event.ts";
+import { limits } from "../../domain/limits.ts";
+import { Repeated } from "../../domain/repeated.ts";
+import type { Telemetry } from "../../domain/telemetry.ts";
+import type { ClickHouse } from "../clickhouse.ts";
+import { FAILED_PAYLOADS, sealedTarget } from "../failed-payloads.ts";
+import { selectSettings } from "../statement-settings.ts";
+import { type Alteration, alterTables } from "./alter-tables.ts";
+import { checked, type EventStoreTarget, localName, onCluster } from "./table.ts";
+
+/** How long the event store keeps events and jobs. The sums by hour and day stay: they hold no personal data. */
+export interface Retention {
+  /** For an event, counted from its own time. */
+  readonly eventsMonths: number;
+  /** For a finished job, counted from its end. */
+  readonly jobsDays: number;
+}
+
+/** Until then (unix ms) an event of this time is kept. */
+export function eventsKeptUntilMs(eventMs: number, months: number): number {
+  const until = new Date(eventMs);
+  until.setUTCMonth(until.getUTCMonth() + months);
+  return until.getTime();
+}
+
+/** A table whose rows leave by whole partitions, and until when (unix ms) those are kept whose last row is of this time. */
+interface Kept {
+  readonly table: string;
+  readonly of: EventStoreTarget;
+  keptUntilMs(lastMs: number): number;
+  /** What tells the time of a row, where its partition does not: jobs are in the month of their id. */
+  readonly lastId?: string;
+}
+
+/** The tables had a TTL, by which the engine removes all that its own clock takes for old. */
+export function withoutTtl(target: EventStoreTarget): readonly Alteration[] {
+  return keptTables(checked(target), { eventsMonths: 1, jobsDays: 1 }).map(({ of, table }) => ({
+    of,
+    table,
+    change: "REMOVE TTL",
+    isIn: (engine: string) => !hasTtl(engine),
+  }));
+}
+
+/** Takes the TTL off the tables that have one. Rejects as `alterTables` does, and can be repeated. */
+export function removeTtl(clickhouse: ClickHouse, target: EventStoreTarget): Promise<void> {
+  return alterTables(clickhouse, withoutTtl(target));
+}
+
+/** Whether one of the tables is as a former release left it. */
+export async function keepsTtl(clickhouse: ClickHouse, target: EventStoreTarget): Promise<boolean> {
+  const databases = [target, sealedTarget(target)].map(({ database }) => `'${database}'`).join(", ");
+  const rows = await clickhouse.rows(
+    `SELECT engine_full FROM system.tables WHERE database IN (${databases}) SETTINGS ${selectSettings(target, LOOK_TIMEOUT_MS)}`,
+  );
+  return rows.some(([engine]) => hasTtl(String(engine)));
+}
+
+const hasTtl = (engine: string) => / TTL /.test(engine);
+const DAY_MS = 86_400_000;
+const SWEEP_MS = 60 * 60 * 1000;
+const LOOK_TIMEOUT_MS = 60_000;
+
+export interface ExpiredHistoryPorts {
+  readonly clickhouse: { readonly reading: ClickHouse; readonly writing: ClickHouse };
+  readonly target: EventStoreTarget;
+  readonly retention: Retention;
+  /** The time by which rows are old, on which several clocks agree. */
+  agreedMs(): Promise<number>;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+}
+
+/** Removes history that is too old, every hour, a partition once its last row is: a month, or a day of contents. */
+export class ExpiredHistory {
+  private readonly sweeps: Repeated;
+
+  constructor(private readonly ports: ExpiredHistoryPorts) {
+    this.sweeps = new Repeated(() => this.sweep(), ports.clock, SWEEP_MS);
+  }
+
+  /** Call once only. */
+  start(): void {
+    this.sweeps.start();
+  }
+
+  /** Waits for the running sweep. Safe to repeat. */
+  stop(): Promise<void> {
+    return this.sweeps.stop();
+  }
+
+  /** Never rejects. */
+  async sweep(): Promise<void> {
+    const { target, retention, telemetry } = this.ports;
+    try {
+      const nowMs = await this.ports.agreedMs();
+      for (const kept of keptTables(checked(target), retention)) await this.sweepTable(kept, nowMs);
+    } catch (error) {
+      const level = isOutage(error) ? "warn" : "error";
+      telemetry.log(level, "expired history could not be removed", { error: String(error) });
+    }
+  }
+
+  private async sweepTable(kept: Kept, nowMs: number): Promise<void> {
+    const { clickhouse, telemetry } = this.ports;
+    const { of, table } = kept;
+    const local = localName(of, table);
+    for (const partition of await this.partitions(of, local)) {
+      const span = spanOf(partition);
+      if (this.sweeps.isStopping || span === null) continue;
+      // Ids of jobs are made by a process's clock, which may have been ahead.
+      const mayBeOld = kept.keptUntilMs(span.endMs) <= nowMs || (kept.lastId !== undefined && span.beginMs > nowMs);
+      if (!mayBeOld || kept.keptUntilMs(await this.lastMs(kept, partition, span.endMs)) > nowMs) continue;
+      await clickhouse.writing.command(
+        `ALTER TABLE ${of.database}.${local}${onCluster(of.cluster)} DROP PARTITION ID '${partition}'`,
+      );
+      telemetry.log("info", "expired history was removed", { table: `${of.database}.${table}`, partition });
+    }
+  }
+
+  private async partitions(of: EventStoreTarget, local: string): Promise<readonly string[]> {
+    const parts = of.cluster === null ? "system.parts" : `clusterAllReplicas('${of.cluster}', system.parts)`;
+    const rows = await this.rows(
+      `SELECT DISTINCT partition_id FROM ${parts} WHERE database = '${of.database}' AND table = '${local}' AND active ORDER BY partition_id`,
+    );
+    return rows.map(([partition]) => String(partition));
+  }
+
+  /** The time of a partition's last row, as far as it is not told by the partition's end. */
+  private async lastMs({ of, table, lastId }: Kept, partition: string, endMs: number): Promise<number> {
+    if (lastId === undefined) return endMs;
+    const [row] = await this.rows(
+      `SELECT max(${lastId}) FROM ${of.database}.${table} WHERE _partition_id = '${partition}'`,
+    );
+    return Number(row?.[0] ?? 0) / EVENT_IDS_PER_MS + EVENT_EPOCH_MS;
+  }
+
+  private rows(sql: string) {
+    return this.ports.clickhouse.reading.rows(`${sql} SETTINGS ${selectSettings(this.ports.target, LOOK_TIMEOUT_MS)}`);
+  }
+}
+
+function keptTables(of: EventStoreTarget, { eventsMonths, jobsDays }: Retention): readonly Kept[] {
+  const months = (lastMs: number) => eventsKeptUntilMs(lastMs, eventsMonths);
+  const days = (count: number) => (lastMs: number) => lastMs + count * DAY_MS;
+  return [
+    { table: "events", of, keptUntilMs: months },
+    { table: "events_by_type", of, keptUntilMs: months },
+    { table: "jobs", of, keptUntilMs: days(jobsDays), lastId: "version" },
+    { table: "refused_rows", of, keptUntilMs: days(90) },
+    { table: "events_by_minute", of, keptUntilMs: days(3) },
+    { table: FAILED_PAYLOADS.name, of: sealedTarget(of), keptUntilMs: days(limits.failedKeptDays) },
+  ];
+}
+
+/** The time (unix ms) of a partition by month (`202611`) or day (`20261127`); null: it is neither. */
+function spanOf(partition: string): { readonly beginMs: number; readonly endMs: number } | null {
+  const [, year, month, day] = /^(\d{4})(\d\d)(\d\d)?$/.exec(partition) ?? [];
+  if (year === undefined || month === undefined) return null;
+  const at = (days: number, months: number) =>
+    Date.UTC(Number(year), Number(month) - 1 + months, Number(day ?? 1) + days);
+  return { beginMs: at(0, 0), endMs: day === undefined ? at(0, 1) : at(1, 0) };
+}
