@@ -76,7 +76,7 @@ async function rateOf(redis: Redis, work: () => Promise<unknown>): Promise<Redis
 
 async function recorded(waybill: Waybill): Promise<number> {
   const text = await (await fetch(`${waybill.url}/metrics`)).text();
-  return Number(/^waybill_ledger_rows_recorded_total (\d+)/m.exec(text)?.[1] ?? 0);
+  return Number(/^waybill_event_rows_recorded_total (\d+)/m.exec(text)?.[1] ?? 0);
 }
 
 /** How many inserts the event store's tables have had: each part is numbered by those that it was made of. */

@@ -17,6 +17,31 @@ test("what is no number is written as the format has it", async () => {
   expect(await summedMetrics([parts])).toContain("waybill_mean NaN\n");
 });
 
+test("a renamed metric is served under its former name, too", async () => {
+  const metrics = new Metrics();
+  metrics.count("queue_calls_failed", { call: "pull" }, 2);
+  metrics.gauge("event_store_up", 1, {});
+  metrics.time("event_write_seconds", 0.02, {});
+  const text = await metrics.text();
+  expect(text).toContain("# HELP waybill_ledger_up Former name of waybill_event_store_up, until 1.2.\n");
+  for (const line of [
+    'waybill_journal_calls_failed_total{call="pull"} 2',
+    "waybill_ledger_up 1",
+    "# TYPE waybill_ledger_write_seconds histogram",
+    'waybill_ledger_write_seconds_bucket{le="0.025"} 1',
+    "waybill_ledger_write_seconds_count 1",
+  ]) {
+    expect(text).toContain(`${line}\n`);
+    const present = line
+      .replace("journal", "queue")
+      .replace("ledger_up", "event_store_up")
+      .replace("ledger_write", "event_write");
+    expect(text).toContain(`${present}\n`);
+  }
+  // The runtime's own metrics have one name each.
+  expect(text.match(/^# TYPE waybill_process_cpu_seconds_total /gm)).toHaveLength(1);
+});
+
 const ROUNDS: Readonly<Record<string, { readonly values: readonly Series[]; readonly shown: readonly string[] }>> = {
   labelled: {
     values: [

@@ -92,7 +92,7 @@ export class DailyAllowances {
       page.taken = taken;
     } catch (error) {
       const expected = isOutage(error);
-      telemetry.count("journal_calls_failed", { call: "allow" });
+      telemetry.count("queue_calls_failed", { call: "allow" });
       telemetry.log(expected ? "warn" : "error", "reserving units of the daily allowance failed and is repeated", {
         error: String(error),
       });

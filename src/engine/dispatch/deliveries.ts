@@ -269,7 +269,7 @@ export class Deliveries {
       const news = await queue.lookAgain(this.term.lease, job);
       return news === FENCED ? null : news;
     } catch (error) {
-      telemetry.count("journal_calls_failed", { call: "look" });
+      telemetry.count("queue_calls_failed", { call: "look" });
       const level = isOutage(error) ? "debug" : "error";
       telemetry.log(level, "a job waits until it can be looked up again", { job: job.jobId, error: String(error) });
       return null;

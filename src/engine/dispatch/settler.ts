@@ -75,7 +75,7 @@ export class Settler {
         return await send(batch);
       } catch (error) {
         const expected = isOutage(error);
-        telemetry.count("journal_calls_failed", { call: "settle" });
+        telemetry.count("queue_calls_failed", { call: "settle" });
         telemetry.log(expected ? "warn" : "error", "settling failed and is repeated", { error: String(error) });
       }
       await sleep(clock, waitMs, this.abandoned.signal);

@@ -197,7 +197,7 @@ export class ShardOwner {
   private reportFailedPull(error: unknown): void {
     const { telemetry } = this.ports;
     const expected = isOutage(error);
-    telemetry.count("journal_calls_failed", { call: "pull" });
+    telemetry.count("queue_calls_failed", { call: "pull" });
     telemetry.log(expected ? "warn" : "error", "pulling failed and is repeated", { error: String(error) });
   }
 

@@ -61,7 +61,7 @@ export class BatchWriter {
       const begunMs = clock.monotonicMs();
       try {
         const outcome = (await eventStore.write(batch.token, rows, attempt)) ?? NOTHING_SPECIAL;
-        telemetry.time("ledger_write_seconds", (clock.monotonicMs() - begunMs) / 1000);
+        telemetry.time("event_write_seconds", (clock.monotonicMs() - begunMs) / 1000);
         if (failures > 0) telemetry.log("info", "the event store takes batches again", { token: batch.token });
         this.noteRecorded(batch, rows, outcome);
         onRecorded?.(rows);
@@ -101,9 +101,9 @@ export class BatchWriter {
 
   private noteRecorded({ token }: RecordBatch, rows: readonly StoredEventRow[], { setAside }: WriteOutcome): void {
     const { telemetry } = this.options;
-    telemetry.count("ledger_batches_recorded");
-    telemetry.count("ledger_rows_recorded", {}, rows.length - setAside);
-    telemetry.gauge("ledger_up", 1);
+    telemetry.count("event_batches_recorded");
+    telemetry.count("event_rows_recorded", {}, rows.length - setAside);
+    telemetry.gauge("event_store_up", 1);
     if (setAside === 0) return;
     telemetry.count("quarantined", { what: "row" }, setAside);
     const fields = { token, rows: setAside };
@@ -112,8 +112,8 @@ export class BatchWriter {
 
   private noteFailure(error: unknown, fields: { token: string; rows: number; failures: number }): void {
     const { telemetry } = this.options;
-    telemetry.count("ledger_writes_failed");
-    telemetry.gauge("ledger_up", 0);
+    telemetry.count("event_writes_failed");
+    telemetry.gauge("event_store_up", 0);
     // Whatever the reason, only a repeat can bring the rows in; an error other than a lost call needs a person.
     const level = isOutage(error) ? (fields.failures === 1 ? "warn" : "debug") : "error";
     telemetry.log(level, "the event store did not take a batch", { ...fields, error: String(error) });

@@ -196,7 +196,7 @@ export class OutboxCopier {
 
   private noteQueueFailure(error: unknown): void {
     const { telemetry, clock, random } = this.options;
-    telemetry.count("recorder_journal_calls_failed");
+    telemetry.count("recorder_queue_calls_failed");
     telemetry.log("debug", "the queue did not hand out a batch", { error: String(error) });
     this.notBeforeMs = clock.monotonicMs() + backOffMs(this.failures, random);
     this.failures += 1;

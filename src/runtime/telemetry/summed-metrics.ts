@@ -15,9 +15,31 @@ const NOT_SUMMED: readonly (readonly [RegExp, "min" | "max" | "first"])[] = [
   [/_start_time_seconds$/, "first"],
 ];
 
-/** The library writes `Nan`, which Prometheus forgives and other readers do not (exposition format 0.0.4: `NaN`). */
+/** Former names by the present ones. Both are served until 1.2, so that dashboards and rules can be changed in between. */
+const FORMER_NAMES: ReadonlyMap<string, string> = new Map([
+  ["queue_calls_failed", "journal_calls_failed"],
+  ["recorder_queue_calls_failed", "recorder_journal_calls_failed"],
+  ["event_rows_recorded", "ledger_rows_recorded"],
+  ["event_batches_recorded", "ledger_batches_recorded"],
+  ["event_writes_failed", "ledger_writes_failed"],
+  ["event_store_up", "ledger_up"],
+  ["event_write_seconds", "ledger_write_seconds"],
+]);
+
+const RENAMED = new RegExp(
+  `^(# (?:HELP|TYPE) )?waybill_(${Array.from(FORMER_NAMES.keys()).join("|")})((?:_total|_bucket|_sum|_count)?[ {].*)$`,
+  "gm",
+);
+
+/** The text as scrapers read it: not-a-number as the format has it, and renamed metrics under both names. */
 export function expositionText(text: string): string {
-  return text.replace(/ Nan$/gm, " NaN");
+  // The library writes `Nan`, which Prometheus forgives and other readers do not (exposition format 0.0.4: `NaN`).
+  const readable = text.replace(/ Nan$/gm, " NaN");
+  const former = Array.from(readable.matchAll(RENAMED), ([, mark = "", name = "", rest = ""]) => {
+    const help = mark.includes("HELP") ? rest.replace(/ .*/, ` Former name of waybill_${name}, until 1.2.`) : rest;
+    return `${mark}waybill_${FORMER_NAMES.get(name)}${help}\n`;
+  });
+  return readable + former.join("");
 }
 
 /** One text for all processes; the main one's parts come first. */

@@ -123,12 +123,12 @@ describe("a recorder", () => {
     scene.append(0, 3);
     await scene.clock.advance(30_000);
     scene.append(0, 3);
-    expect(scene.telemetry.gauges.get("ledger_up")).toBe(0);
+    expect(scene.telemetry.gauges.get("event_store_up")).toBe(0);
     expect(scene.queue.waiting()).toBe(6);
     weather.failing = 0;
     await scene.clock.advance(engineLimits.recordRetryMsMax + 2_000);
     scene.expectAllRecorded();
-    expect(scene.telemetry.gauges.get("ledger_up")).toBe(1);
+    expect(scene.telemetry.gauges.get("event_store_up")).toBe(1);
     expect(scene.telemetry.gauges.get("recorder_lag_seconds")).toBe(0);
     await stopped(scene, recorder);
   });
