@@ -2,14 +2,15 @@ import type { Clock } from "../domain/clock.ts";
 import type { ChannelName } from "../domain/jobs/job.ts";
 import {
   type MeasuredQueue,
-  QUEUE_WAITS,
   type QueueFacts,
   queueFacts,
   type ShardDepth,
   type TenantQueueDepth,
+  type WaitingQueue,
 } from "../domain/jobs/queue-depth.ts";
+import { QUEUE_WAITS } from "../domain/process-status.ts";
 import { recently } from "../domain/recently.ts";
-import type { Labels, Series, SeriesGauges, Telemetry } from "../domain/telemetry.ts";
+import type { Series, SeriesGauges, Telemetry } from "../domain/telemetry.ts";
 
 /** However many scrapers ask, the queue is measured this often at most. */
 const FRESH_MS = 5_000;
@@ -69,25 +70,22 @@ export class QueueMetrics {
     const { clock, telemetry, channels } = this.ports;
     const nowMs = clock.nowMs();
     const ageOf = (sinceMs: number | null) => (sinceMs === null ? 0 : Math.max(0, nowMs - sinceMs) / 1000);
-    const byShard: (readonly [Labels, Sum])[] = [];
+    const jobs: Series[] = [];
     const ages: Series[] = [];
-    const tenants: TenantQueueDepth[] = [];
+    const tenants: WaitingQueue[] = [];
     for (const { shard, measured } of depths) {
       tenants.push(...measured);
       for (const channel of channels) {
         const labels = { shard: String(shard), channel };
         const ofChannel = measured.filter((each) => each.channel === channel);
-        byShard.push([labels, ofChannel.reduce(added, NOTHING)]);
         for (const waits of QUEUE_WAITS) {
-          const { oldestMs } = ofChannel.filter((each) => each.waits === waits).reduce(added, NOTHING);
-          ages.push([{ ...labels, waits }, ageOf(oldestMs)]);
+          const sum = ofChannel.filter((each) => each.waits === waits).reduce(added, NOTHING);
+          jobs.push([{ ...labels, waits }, sum.jobs]);
+          ages.push([{ ...labels, waits }, ageOf(sum.oldestMs)]);
         }
       }
     }
-    telemetry.series(
-      "queue_jobs",
-      byShard.map(([labels, { jobs }]) => [labels, jobs]),
-    );
+    telemetry.series("queue_jobs", jobs);
     telemetry.series("queue_oldest_age_seconds", ages);
     const perShard = (value: (depth: ShardDepth) => number): Series[] =>
       depths.map((depth) => [{ shard: String(depth.shard) }, value(depth)]);
@@ -104,7 +102,7 @@ export class QueueMetrics {
       perShard(({ oldestEventMs }) => ageOf(oldestEventMs)),
     );
     const top = tenants.sort((a, b) => b.jobs - a.jobs).slice(0, TENANTS_MAX);
-    const labelsOf = ({ tenantId: tenant, channel }: TenantQueueDepth) => ({ tenant, channel });
+    const labelsOf = ({ tenantId: tenant, channel, waits }: WaitingQueue) => ({ tenant, channel, waits });
     telemetry.series(
       "tenant_queue_jobs",
       top.map((each) => [labelsOf(each), each.jobs]),

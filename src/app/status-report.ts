@@ -10,6 +10,7 @@ const TELL_MS = 2_000;
 const MINUTE_MS = 60_000;
 const BREAKERS_MAX = 50;
 const PAUSED_MAX = 50;
+const HELD_MAX = 500;
 /** A relay's name may be a tenant's. */
 const TEXT_CHARS_MAX = 300;
 /** Minutes and channels in memory while Redis is away; more are not counted. */
@@ -30,7 +31,7 @@ export interface StatusReportOptions {
  * dies, or when it is not known whether Redis has the counts, is not told again: the counts are for charts, and never too high.
  */
 export class StatusReport {
-  private dispatcher: Pick<Dispatcher, "shards" | "away" | "paused"> | null = null;
+  private dispatcher: Pick<Dispatcher, "shards" | "away" | "held"> | null = null;
   private recorder: Pick<Recorder, "shards"> | null = null;
   private readonly accepted = new Map<string, AcceptedCount>();
   private readonly startedAtMs: number;
@@ -41,7 +42,7 @@ export class StatusReport {
     this.reports = new Repeated(() => this.tell(), options.clock, TELL_MS);
   }
 
-  delivers(dispatcher: Pick<Dispatcher, "shards" | "away" | "paused">): void {
+  delivers(dispatcher: Pick<Dispatcher, "shards" | "away" | "held">): void {
     this.dispatcher = dispatcher;
   }
 
@@ -88,6 +89,7 @@ export class StatusReport {
     const { clock, name, roles, loop } = this.options;
     const nowMs = clock.nowMs();
     const away = this.dispatcher?.away() ?? [];
+    const held = this.dispatcher?.held(HELD_MAX) ?? [];
     return {
       name,
       roles,
@@ -102,7 +104,11 @@ export class StatusReport {
         .map(({ channel, relay, forMs, state, why, waitingJobs }) => {
           return { channel, relay: cut(relay), sinceMs: nowMs - forMs, state, why: cut(why), waitingJobs };
         }),
-      paused: this.dispatcher?.paused(PAUSED_MAX) ?? [],
+      paused: held
+        .filter(({ waits }) => waits === "paused")
+        .slice(0, PAUSED_MAX)
+        .map(({ tenantId, channel }) => ({ tenantId, channel })),
+      held,
     };
   }
 }

@@ -18,10 +18,28 @@ export interface AwayRelay {
   readonly waitingJobs: number;
 }
 
-/** A tenant whose jobs on the channel wait because an operator paused them. */
-export interface PausedQueue {
+/**
+ * What the jobs of a tenant queue wait for.
+ *
+ * | | what |
+ * |---|---|
+ * | `turn` | their turn, and all that is not told below |
+ * | `paused` | an operator, who paused the tenant's deliveries |
+ * | `warm_up` | another day: the tenant's new sender has used up this day's allowance |
+ * | `pace` | the tenant's own pace: its plan's, or its provider asked it to go slower |
+ * | `away` | the tenant's mail server or provider, which does not answer |
+ */
+export const QUEUE_WAITS = ["turn", "paused", "warm_up", "pace", "away"] as const;
+export type QueueWait = (typeof QUEUE_WAITS)[number];
+
+export interface NamedQueue {
   readonly tenantId: string;
   readonly channel: ChannelName;
+}
+
+/** A tenant queue whose jobs wait for more than their turn. */
+export interface HeldQueue extends NamedQueue {
+  readonly waits: QueueWait;
 }
 
 /** A relay that is away, as other processes are told of it. `why` is missing in what an earlier release tells. */
@@ -43,7 +61,9 @@ export interface ProcessStatus {
   /** Those with the most waiting jobs; a bounded number. */
   readonly breakers: readonly Breaker[];
   /** A bounded number. */
-  readonly paused: readonly PausedQueue[];
+  readonly paused: readonly NamedQueue[];
+  /** A bounded number; missing in what an earlier release tells. */
+  readonly held?: readonly HeldQueue[];
 }
 
 /** Jobs that were accepted on a channel in a minute. */

@@ -1,4 +1,4 @@
-import { ownerlessShards, type ProcessStatuses } from "../process-status.ts";
+import { ownerlessShards, type ProcessStatuses, type QueueWait } from "../process-status.ts";
 import type { ChannelName } from "./job.ts";
 import type { LeaseRole } from "./queue.ts";
 
@@ -36,12 +36,10 @@ export interface MeasuredQueue {
   memory(): Promise<RedisMemory>;
 }
 
-/** A tenant queue, and what its first job waits for as far as processes tell: an operator's pause, or its turn and all else. */
+/** A tenant queue, and what its first job waits for as far as processes report it. */
 export interface WaitingQueue extends TenantQueueDepth {
-  readonly waits: (typeof QUEUE_WAITS)[number];
+  readonly waits: QueueWait;
 }
-
-export const QUEUE_WAITS = ["turn", "paused"] as const;
 
 export interface MeasuredShard extends ShardDepth {
   readonly measured: readonly WaitingQueue[];
@@ -61,11 +59,10 @@ export async function queueFacts(queue: MeasuredQueue, shards: number): Promise<
   for (let shard = 0; shard < shards; shard += 1) depths.push(await queue.depth(shard));
   const { statuses } = await queue.statuses.statuses();
   const unowned = (role: LeaseRole) => ownerlessShards(statuses, role, shards).length;
-  const paused = new Set(statuses.flatMap((status) => status.paused.map(queueName)));
-  const waiting = (one: TenantQueueDepth): WaitingQueue => ({
-    ...one,
-    waits: paused.has(queueName(one)) ? "paused" : "turn",
-  });
+  const waits = new Map(
+    statuses.flatMap(({ held }) => (held ?? []).map((one) => [queueName(one), one.waits] as const)),
+  );
+  const waiting = (one: TenantQueueDepth): WaitingQueue => ({ ...one, waits: waits.get(queueName(one)) ?? "turn" });
   return {
     depths: depths.map((depth) => ({ ...depth, measured: depth.measured.map(waiting) })),
     unowned: { dispatcher: unowned("dispatcher"), recorder: unowned("recorder") },

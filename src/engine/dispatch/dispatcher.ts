@@ -4,7 +4,7 @@ import type { ChannelName } from "../../domain/jobs/job.ts";
 import type { AskedJob, OwnersAnswer } from "../../domain/jobs/job-questions.ts";
 import type { OwnerQueue } from "../../domain/jobs/queue.ts";
 import { limits } from "../../domain/limits.ts";
-import type { AwayRelay, PausedQueue } from "../../domain/process-status.ts";
+import type { AwayRelay, HeldQueue } from "../../domain/process-status.ts";
 import type { Random } from "../../domain/random.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { TenantDirectory } from "../../domain/tenants/tenant.ts";
@@ -111,11 +111,11 @@ export class Dispatcher {
     return [...this.owners.keys()];
   }
 
-  /** Some of the tenant queues whose jobs wait because an operator paused them. */
-  paused(max: number): readonly PausedQueue[] {
-    const paused: PausedQueue[] = [];
-    for (const owner of this.owners.values()) paused.push(...owner.paused(max - paused.length));
-    return paused;
+  /** At most `max` of the tenant queues whose jobs wait for more than their turn. */
+  held(max: number): readonly HeldQueue[] {
+    const held: HeldQueue[] = [];
+    for (const owner of this.owners.values()) held.push(...owner.held(max - held.length));
+    return held;
   }
 
   /** What the job waits for; null: this process does not deliver its shard, or has nothing of its tenant queue. */

@@ -8,6 +8,7 @@ import {
   type TenantQueue,
   type TenantQueuePull,
 } from "../../domain/jobs/queue.ts";
+import type { HeldQueue } from "../../domain/process-status.ts";
 import type { LeaseTerm } from "../leases/lease-term.ts";
 import { engineLimits } from "../limits.ts";
 import { type Backlog, PULL_BYTES_MAX } from "./backlog.ts";
@@ -40,8 +41,6 @@ export interface ShardOwnerPorts extends DeliveriesPorts {
 export class ShardOwner {
   private readonly actors = new Map<string, TenantActor>();
   private readonly wantingJobs = new Set<TenantActor>();
-  /** Those whose tenants are paused. */
-  private readonly resting = new Set<TenantActor>();
   private readonly allowances: DailyAllowances;
   private readonly deliveries: Deliveries;
   private readonly wakeup: Wakeup;
@@ -95,14 +94,15 @@ export class ShardOwner {
     return this.deliveries.over();
   }
 
-  /** At most `max` of the tenant queues whose jobs wait because an operator paused them. */
-  paused(max: number): readonly TenantQueue[] {
-    const paused: TenantQueue[] = [];
-    for (const actor of this.resting) {
-      if (paused.length >= max) break;
-      paused.push(actor.tenantQueue);
+  /** At most `max` of the tenant queues whose jobs wait for more than their turn. */
+  held(max: number): readonly HeldQueue[] {
+    const held: HeldQueue[] = [];
+    for (const actor of this.actors.values()) {
+      if (held.length >= max) break;
+      const { waits } = actor;
+      if (waits !== "turn") held.push({ ...actor.tenantQueue, waits });
     }
-    return paused;
+    return held;
   }
 
   /** Null: nothing of its tenant queue waits here. */
@@ -137,7 +137,6 @@ export class ShardOwner {
     for (const actor of this.actors.values()) actor.close();
     this.actors.clear();
     this.wantingJobs.clear();
-    this.resting.clear();
     if (!this.isLost) void this.deliveries.lend(this.ports.lendMs());
     this.wakeup.notify();
   }
@@ -285,12 +284,9 @@ export class ShardOwner {
     if (actor.planPull() !== null) this.wantingJobs.add(actor);
     else if (actor.isIdle) {
       this.actors.delete(keyOf(actor.tenantQueue));
-      this.resting.delete(actor);
       actor.close();
       return;
     }
-    if (actor.isPaused) this.resting.add(actor);
-    else this.resting.delete(actor);
   }
 }
 

@@ -2,6 +2,7 @@ import type { Clock, Timer } from "../../domain/clock.ts";
 import type { QueuedJob } from "../../domain/jobs/job.ts";
 import type { OwnersAnswer } from "../../domain/jobs/job-questions.ts";
 import type { Settlement, TenantQueue, TenantQueuePull } from "../../domain/jobs/queue.ts";
+import type { QueueWait } from "../../domain/process-status.ts";
 import type { Tenant } from "../../domain/tenants/tenant.ts";
 import { dailyAllowance, untilNextUtcDayMs, utcDayAt } from "../../domain/tenants/warm-up.ts";
 import { engineLimits } from "../limits.ts";
@@ -259,16 +260,25 @@ export class TenantActor implements Waiter, Starter, Asker {
     if (this.planPull() !== null) this.options.onChange(this);
   }
 
-  /** What its jobs wait for, as it was when it last looked at them. */
-  whyWaits(): OwnersAnswer {
-    const { clock } = this.options;
+  /** What its jobs wait for, as of its last look at them. */
+  get waits(): QueueWait {
     const { hold } = this.state;
     const { lane } = this.way;
-    if (hold.kind === "paused") return { waitsFor: "paused", forMs: null };
-    if (lane !== null && lane.awaySinceMs !== null) return lane.whyAway();
-    if (hold.kind === "day_spent") return { waitsFor: "warm_up", forMs: untilNextUtcDayMs(clock.nowMs()) };
-    const forMs = "untilMs" in hold ? Math.ceil(hold.untilMs - clock.monotonicMs()) : 0;
-    return hold.kind === "none" || forMs <= 0 ? { waitsFor: "turn", forMs: null } : { waitsFor: hold.kind, forMs };
+    if (hold.kind === "paused") return "paused";
+    if (lane !== null && lane.awaySinceMs !== null) return "away";
+    if (hold.kind === "day_spent") return "warm_up";
+    return "untilMs" in hold && hold.untilMs > this.options.clock.monotonicMs() ? "pace" : "turn";
+  }
+
+  /** The same in the words of `explain`, with the time until then. */
+  whyWaits(): OwnersAnswer {
+    const { clock } = this.options;
+    const { waits, state, way } = this;
+    if (waits === "away" && way.lane !== null) return way.lane.whyAway();
+    if (waits === "warm_up") return { waitsFor: "warm_up", forMs: untilNextUtcDayMs(clock.nowMs()) };
+    if (waits !== "pace" || !("untilMs" in state.hold))
+      return { waitsFor: waits === "paused" ? waits : "turn", forMs: null };
+    return { waitsFor: state.hold.kind, forMs: Math.ceil(state.hold.untilMs - clock.monotonicMs()) };
   }
 
   tenantLoaded(tenant: Tenant | null): void {

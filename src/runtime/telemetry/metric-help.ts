@@ -16,11 +16,14 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
     "provider_call_seconds",
     "Time of a delivery at its provider, in seconds, by channel, provider (own: tenants' own relays; none: it has no name) and whether it answered.",
   ],
-  ["queue_jobs", "Jobs in tenant queues, those in flight included, by shard and channel."],
+  [
+    "queue_jobs",
+    "Jobs in tenant queues, those in flight included, by shard, channel and what they wait for (as below).",
+  ],
   ["disk_full", "1 while a private server, which the label names, is not started because its disk is full."],
   [
     "queue_oldest_age_seconds",
-    "Age of the oldest job in tenant queues, by shard, channel and what it waits for: an operator's pause (paused), or its turn and all else (turn).",
+    "Age of the oldest job in tenant queues, by shard, channel and what it waits for: an operator's pause (paused), the next day of a warm-up (warm_up), the tenant's own pace (pace), a relay or provider that is away (away), or its turn and all else (turn).",
   ],
   [
     "clocks_apart_seconds",
@@ -34,8 +37,11 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
   ],
   ["queue_parked_jobs", "Jobs that wait for their time or another try, or were lent, by shard."],
   ["queue_tenant_queues", "Tenant queues with jobs, by shard; the depth is measured over at most 1,000 of a shard."],
-  ["tenant_queue_jobs", "Jobs in the 50 longest tenant queues, by tenant and channel."],
-  ["tenant_queue_oldest_age_seconds", "Age of the oldest job in the 50 longest tenant queues, by tenant and channel."],
+  ["tenant_queue_jobs", "Jobs in the 50 longest tenant queues, by tenant, channel and what they wait for."],
+  [
+    "tenant_queue_oldest_age_seconds",
+    "Age of the oldest job in the 50 longest tenant queues, by tenant, channel and what it waits for.",
+  ],
   ["event_store_lag_seconds", "Age of the oldest event in the queue that the event store does not have yet, by shard."],
   ["shards_unowned", "Shards that no process delivers or records, by role."],
   ["redis_memory_used_bytes", "Memory that Redis uses; of a cluster, its fullest master."],

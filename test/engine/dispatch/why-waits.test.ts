@@ -32,6 +32,13 @@ test("an owner says what a job waits for, and nothing of jobs that are not its o
     ["paused", "paused"],
     ["delivery", null],
   ]);
+  expect(dispatcher.held(10)).toEqual([
+    { tenantId: "away", channel: "email", waits: "away" },
+    { tenantId: "paced", channel: "email", waits: "pace" },
+    { tenantId: "new", channel: "email", waits: "warm_up" },
+    { tenantId: "paused", channel: "email", waits: "paused" },
+  ]);
+  expect(dispatcher.held(2)).toHaveLength(2);
   expect(dispatcher.whyWaits(0, last[0]?.asked ?? NOBODY)?.why).toBe("the mail server refuses connections");
   const [, paced, fresh] = last.map(({ asked }) => dispatcher.whyWaits(0, asked)?.forMs ?? 0);
   expect(paced).toBeWithin(1, 2_001);

@@ -107,6 +107,11 @@ test("a status of many long lists is told without them, also while Redis is full
   }
 });
 
+const HELD = [
+  { tenantId: "acme", channel: "email", waits: "paused" },
+  { tenantId: "club", channel: "email", waits: "warm_up" },
+] as const;
+
 test("a process tells its worst breakers, and each accepted job once at most", async () => {
   const clock = new ManualClock();
   const told: { readonly status: ProcessStatus; readonly jobs: number }[] = [];
@@ -130,7 +135,7 @@ test("a process tells its worst breakers, and each accepted job once at most", a
   const away = Array.from({ length: 60 }, (_, n): AwayRelay => {
     return { channel: "email", relay: `mx${n}`, isOwn: true, forMs: 5_000, state: "open", why: "", waitingJobs: n };
   });
-  report.delivers({ shards: [4], away: () => away, paused: () => [{ tenantId: "acme", channel: "email" }] });
+  report.delivers({ shards: [4], away: () => away, held: (max) => HELD.slice(0, max) });
   report.records({ shards: [5] });
   for (const channel of ["email", "email", "wallet"]) report.noteAccepted(channel, 1);
   await report.tell();
@@ -138,6 +143,7 @@ test("a process tells its worst breakers, and each accepted job once at most", a
   expect(first?.jobs).toBe(3);
   expect(first?.status).toMatchObject({ delivers: [4], records: [5], loopDelayMs: 3.3, roles: ["api"] });
   expect(first?.status.paused).toEqual([{ tenantId: "acme", channel: "email" }]);
+  expect(first?.status.held).toEqual(HELD);
   expect(first?.status.breakers.map(({ waitingJobs }) => waitingJobs)).toEqual(
     Array.from({ length: 50 }, (_, n) => 59 - n),
   );

@@ -20,7 +20,8 @@ export class RedisStatuses implements ProcessStatuses {
 
   async tellStatus(status: ProcessStatus, accepted: readonly AcceptedCount[]): Promise<void> {
     const whole = JSON.stringify(status);
-    const text = whole.length <= STATUS_CHARS_MAX ? whole : JSON.stringify({ ...status, breakers: [], paused: [] });
+    const text =
+      whole.length <= STATUS_CHARS_MAX ? whole : JSON.stringify({ ...status, breakers: [], paused: [], held: [] });
     const counts = accepted.flatMap(({ minuteMs, channel, jobs }) => [Math.floor(minuteMs / MINUTE_MS), channel, jobs]);
     await script.run(this.connection, [MEMBERS_PREFIX], ["tell", status.name, text, ...counts]);
   }
@@ -46,9 +47,9 @@ function readStatus(text: string): readonly ProcessStatus[] {
   try {
     // Checked below as far as readers rely on it.
     const status = JSON.parse(text) as ProcessStatus;
-    const { name, roles, startedAtMs, delivers, records, breakers, paused } = status;
+    const { name, roles, startedAtMs, delivers, records, breakers, paused, held = [] } = status;
     const isWhole = typeof name === "string" && Number.isFinite(startedAtMs);
-    return isWhole && [roles, delivers, records, breakers, paused].every(Array.isArray) ? [status] : [];
+    return isWhole && [roles, delivers, records, breakers, paused, held].every(Array.isArray) ? [status] : [];
   } catch {
     return [];
   }
