@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { firstEventIdAt } from "../../src/domain/jobs/event.ts";
+import { PURGED } from "../../src/domain/tenants/steering.ts";
 import { eventIdAt, storedEventRow } from "../engine/recorder/event-store-rows.ts";
 import { startEngine, type TestEventStore } from "../support/clickhouse-event-store.ts";
 
@@ -49,6 +50,9 @@ test("sums by minute are those of all tenants, each event once, whatever minute 
     storedEventRow(at(0, 1), { tenantId: "bea", type: "sent" }),
     storedEventRow(at(0, 2), { tenantId: "bea", type: "bounced", channel: "email" }),
     storedEventRow(at(7, 0), { tenantId: "bob", type: "sent", channel: "wallet" }),
+    storedEventRow(at(8, 0), { tenantId: "bob", type: "failed", channel: "email", result: { error: "no such user" } }),
+    // An operator's act is no failure to watch for.
+    storedEventRow(at(9, 0), { tenantId: "bob", type: "failed", channel: "email", result: { error: PURGED } }),
   ];
   for (let round = 0; round < 2; round += 1) await watched.writer.write("minutes", rows);
   const found = await watched.reader.minutes(fromMs);
@@ -57,10 +61,12 @@ test("sums by minute are those of all tenants, each event once, whatever minute 
     { minute: 0, channel: "email", type: "bounced", events: 1 },
     { minute: 0, channel: "email", type: "sent", events: 2 },
     { minute: 7, channel: "wallet", type: "sent", events: 1 },
+    { minute: 8, channel: "email", type: "failed", events: 1 },
   ]);
   expect(await watched.reader.sumsSince(fromMs - MINUTE_MS)).toEqual(
     new Map([
       ["bounced", 1],
+      ["failed", 1],
       ["sent", 4],
     ]),
   );

@@ -79,6 +79,16 @@ TO ${database}.${localName(target, name)} AS ${select(localName(target, "events"
   ];
 }
 
+/** A purge is an operator's act: it is no failure that operators watch for. */
+export function minuteSumsOfFaults(target: EventStoreTarget): readonly string[] {
+  const { database, cluster } = checked(target);
+  return [
+    `ALTER TABLE ${database}.${EVENTS_BY_MINUTE.name}_mv${onCluster(cluster)} MODIFY QUERY
+SELECT toStartOfMinute(${EVENT_SECOND}) AS minute, channel, event_type, count() AS events
+FROM ${database}.${localName(target, "events")} WHERE failure_class != 'purged' GROUP BY minute, channel, event_type`,
+  ];
+}
+
 /** Where a job's present life began, if operators had it tried again. */
 export function jobLives(target: EventStoreTarget): readonly string[] {
   const { database, cluster } = checked(target);

@@ -1,6 +1,14 @@
 import { EVENT_TYPES } from "../../domain/jobs/event.ts";
 import { failedPayloads } from "../failed-payloads.ts";
-import { failureColumns, jobLives, jobRecipients, machineColumns, minuteSums, rollups } from "./rollups.ts";
+import {
+  failureColumns,
+  jobLives,
+  jobRecipients,
+  machineColumns,
+  minuteSums,
+  minuteSumsOfFaults,
+  rollups,
+} from "./rollups.ts";
 import {
   CREATE_VIEW,
   type Creation,
@@ -66,6 +74,7 @@ export function eventStoreMigrations(target: EventStoreTarget): readonly Migrati
       name: "opens and clicks by machines",
       statements: [...machineColumns(target), eventsView(target, "anew")],
     },
+    { version: 9, name: "sums by minute without purged jobs", statements: minuteSumsOfFaults(target) },
   ];
 }
 
