@@ -5,6 +5,7 @@ const OUTCOMES = [
   "accepted",
   "sent",
   "failed",
+  "failed_again",
   "suppressed",
   "purged",
   "delivered",

@@ -63,7 +63,7 @@ export class JobNotes {
     const { job, status } = settlement;
     const { channel } = job;
     const cause = causeOf(settlement);
-    telemetry.count("messages", { channel, outcome: status === "success" ? "sent" : failedAs(status, cause) });
+    telemetry.count("messages", { channel, outcome: status === "success" ? "sent" : failedAs(settlement, cause) });
     if (status === "failed") {
       telemetry.count("message_failures", { channel, cause });
       this.failures.note(job.tenantId, "a job failed", () => ({
@@ -86,9 +86,11 @@ function fieldsOf({ job, cause }: Final) {
 
 const UNTRIED: readonly FailureCause[] = ["content", "relay_away", "gone", "purged"];
 
-/** An operator's act is no failure of a provider: no alert about failures counts it. */
-function failedAs(status: Final["status"], cause: FailureCause): string {
-  return status === "failed" && cause === "purged" ? "purged" : status;
+/** Alerts count each message's first failure alone: a purge is an operator's act, and so is the retry of what fails again. */
+function failedAs({ status, job }: Final, cause: FailureCause): string {
+  if (status !== "failed") return status;
+  if (cause === "purged") return "purged";
+  return job.retriedAtMs === undefined ? "failed" : "failed_again";
 }
 
 function causeOf({ cause, isGivenUp }: Final): FailureCause {

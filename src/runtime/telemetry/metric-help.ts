@@ -6,7 +6,7 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
   ],
   [
     "messages",
-    "Messages by channel and outcome: accepted; at the end of their job sent (the provider took it), failed, suppressed or purged (by an operator); later, by reports, delivered, bounced, complained, failed_later or read.",
+    "Messages by channel and outcome: accepted; at the end of their job sent (the provider took it), failed, failed_again (after an operator retried it), suppressed or purged (by an operator); later, by reports, delivered, bounced, complained, failed_later or read.",
   ],
   [
     "message_failures",

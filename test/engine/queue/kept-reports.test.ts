@@ -97,6 +97,7 @@ test("a settlement tells which jobs a report ended with success, so that nobody 
   const notes = new JobNotes({ clock: systemClock, telemetry, logShare: 0 });
   notes.landed([givenUp(job), givenUp(other.job)], new Set([jobId]));
   notes.landed([purged(job)], new Set());
+  notes.landed([givenUp({ ...job, retriedAtMs: 1 })], new Set());
   notes.stop();
   expect(counts).toEqual([
     ["messages", { channel: "email", outcome: "sent" }],
@@ -104,6 +105,8 @@ test("a settlement tells which jobs a report ended with success, so that nobody 
     ["message_failures", { channel: "email", cause: "no_clear_answer" }],
     ["messages", { channel: "email", outcome: "purged" }],
     ["message_failures", { channel: "email", cause: "purged" }],
+    ["messages", { channel: "email", outcome: "failed_again" }],
+    ["message_failures", { channel: "email", cause: "no_clear_answer" }],
   ]);
 });
 
