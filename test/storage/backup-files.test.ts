@@ -147,3 +147,24 @@ test("a backup that cannot be read back leaves the former file of its name alone
   expect(await readFile(file, "utf8")).toBe("the former backup");
   expect((await readdir(folder)).filter((name) => name.startsWith("kept"))).toEqual(["kept.tar.zst"]);
 });
+
+test("a backup that finds no room says so in one sentence, and leaves neither a file nor an error behind", async () => {
+  const home = join(folder, "home");
+  await mkdir(join(home, "payloads"), { recursive: true });
+  // Nothing that a compressor could make small.
+  for (const name of ["a", "b"])
+    await writeFile(join(home, "payloads", name), crypto.getRandomValues(new Uint8Array(60_000)));
+  const target = join(folder, "backups", "one.tar.zst");
+  const script = `
+    import { writeBackup } from "${import.meta.dir}/../../src/storage/backup/archive.ts";
+    import { entriesOf } from "${import.meta.dir}/../../src/storage/backup/parts.ts";
+    const facts = { version: "1.0.0", takenAt: "2026-01-01T00:00:00.000Z", cutMs: 0, wasRunning: false };
+    await writeBackup("${target}", entriesOf("${home}"), facts, { onPart() {} }).catch((error) => console.log(error.name, error.message));`;
+  // As on a full disk: no file of the process may have more than 50 KiB.
+  const limited = ["bash", "-c", `trap '' XFSZ; ulimit -f 50; exec "$0" -e "$1"`, process.execPath, script];
+  const child = Bun.spawn(limited, { stdout: "pipe", stderr: "pipe" });
+  const [said, failed] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+  expect([await child.exited, failed]).toEqual([0, ""]);
+  expect(said).toStartWith(`BackupError the backup ${target} could not be written, and nothing of it is left: EFBIG`);
+  expect(await readdir(join(folder, "backups"))).toEqual([]);
+});

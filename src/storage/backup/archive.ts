@@ -1,4 +1,5 @@
 import { createHash, type Hash } from "node:crypto";
+import { once } from "node:events";
 import { createReadStream, createWriteStream } from "node:fs";
 import { mkdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -82,7 +83,8 @@ export async function writeBackup(
     return manifest;
   } catch (error) {
     await rm(unfinished, { force: true });
-    throw error;
+    if (error instanceof BackupError || !(error instanceof Error && "code" in error)) throw error;
+    throw new BackupError(`the backup ${file} could not be written, and nothing of it is left: ${error.message}`);
   }
 }
 
@@ -101,6 +103,8 @@ async function fill(
     }
     await added((done) => {
       const entry = packing.entry({ name: path, size: bytes, mode: 0o600 }, done);
+      // `done` has the error; without a listener the stream would throw it beside.
+      entry.on("error", () => {});
       if (bytes === 0) entry.end();
       else
         copyInto(entry, file, bytes, (chunk) => counts.add(path, chunk)).catch((error: Error) => entry.destroy(error));
@@ -128,7 +132,7 @@ async function copyInto(entry: Writable, file: string, bytes: number, onChunk: (
   for await (const chunk of chunks) {
     onChunk(chunk);
     copied += chunk.length;
-    if (!entry.write(chunk)) await new Promise((resolve) => entry.once("drain", resolve));
+    if (!entry.write(chunk)) await once(entry, "drain");
   }
   if (copied !== bytes) throw new BackupError(`${file} became shorter while it was read`);
   entry.end();
