@@ -3323,7 +3323,7 @@ export type EmailCredentials = {
   fingerprint: string;
   /** When their certificate expires. */
   expires_at: string | null;
-  /** Whether the channel uses them. For e-mail, a sender's domain must be verified as well. */
+  /** Whether the channel uses them. For e-mail, the sender's domain must be verified. */
   used: boolean;
   /** Why they are not used. */
   reason: string | null;
@@ -3343,7 +3343,7 @@ export type WhatsappCredentials = {
   fingerprint: string;
   /** When their certificate expires. */
   expires_at: string | null;
-  /** Whether the channel uses them. For e-mail, a sender's domain must be verified as well. */
+  /** Whether the channel uses them. For e-mail, the sender's domain must be verified. */
   used: boolean;
   /** Why they are not used. */
   reason: string | null;
@@ -3362,7 +3362,7 @@ export type AppleCredentials = {
   fingerprint: string;
   /** When their certificate expires. */
   expires_at: string | null;
-  /** Whether the channel uses them. For e-mail, a sender's domain must be verified as well. */
+  /** Whether the channel uses them. For e-mail, the sender's domain must be verified. */
   used: boolean;
   /** Why they are not used. */
   reason: string | null;
@@ -3381,7 +3381,7 @@ export type GoogleCredentials = {
   fingerprint: string;
   /** When their certificate expires. */
   expires_at: string | null;
-  /** Whether the channel uses them. For e-mail, a sender's domain must be verified as well. */
+  /** Whether the channel uses them. For e-mail, the sender's domain must be verified. */
   used: boolean;
   /** Why they are not used. */
   reason: string | null;

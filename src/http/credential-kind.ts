@@ -1,6 +1,7 @@
 import { type TObject, type TProperties, Type } from "@sinclair/typebox";
 import { type CredentialForm, type ShownCredentials, whyUnused } from "../domain/channels/credentials.ts";
 import type { ChannelName } from "../domain/jobs/job.ts";
+import type { Tenant } from "../domain/tenants/tenant.ts";
 import { reply } from "./endpoint.ts";
 import { Timestamp } from "./schemas.ts";
 
@@ -11,6 +12,8 @@ export interface CredentialKind extends CredentialForm {
   /** Its own members in answers. */
   readonly members: TProperties;
   readonly example: ShownCredentials;
+  /** Why they are not used yet although the tenant may use its own, or null; absent: they always are. */
+  unusedYet?(tenant: Tenant): string | null;
 }
 
 /** The schema of one kind's credentials in answers. */
@@ -23,7 +26,7 @@ export function credentialsSchema({ kind, channel, word, members }: CredentialKi
       fingerprint: Type.String({ description: "Equal for equal credentials: the beginning of a SHA-256." }),
       expires_at: Type.Union([Timestamp, Type.Null()], { description: "When their certificate expires." }),
       used: Type.Boolean({
-        description: "Whether the channel uses them. For e-mail, a sender's domain must be verified as well.",
+        description: "Whether the channel uses them. For e-mail, the sender's domain must be verified.",
       }),
       reason: Type.Union([Type.String(), Type.Null()], { description: "Why they are not used." }),
       created_at: Type.Union([Timestamp, Type.Null()], { description: "Null: an earlier release stored them." }),

@@ -64,6 +64,10 @@ test("only a verified domain's tenant sends from it, until it is deleted", async
   expect((await send(acme, "ann@example.com", "")).body.violations).toHaveLength(1);
   expect((await send(acme, "not an address")).status).toBe(400);
 
+  const credentials = await waybill.operator("GET", "/tenants/acme/credentials/email");
+  const unverified = `stored, not used because the domain ${DOMAIN} is not verified`;
+  expect(credentials.body).toMatchObject({ used: false, reason: unverified });
+
   const record = { ...registered.body };
   for (const name of ["created_at", "checked_at", "checks"]) delete record[name];
   expect(await waybill.request(acme, "GET", "/v1/domains")).toMatchObject({ status: 200, body: { domains: [record] } });

@@ -3,6 +3,7 @@ import { Type } from "@sinclair/typebox";
 import { parseSmtpUrl } from "../../domain/channels/smtp-url.ts";
 import type { CredentialKind } from "../../http/credential-kind.ts";
 import { parseEmailCredentials } from "./credentials.ts";
+import { ownSenderOf } from "./own-sender.ts";
 
 const nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 
@@ -25,6 +26,10 @@ export const EMAIL_CREDENTIALS: readonly CredentialKind[] = [
       warm_up_from: null,
       fingerprint: "5f2d7c3b9a0e4d61",
       expires_at: null,
+    },
+    unusedYet(tenant) {
+      const own = ownSenderOf(tenant);
+      return own.kind === "unverified" ? `stored, not used because the domain ${own.domain} is not verified` : null;
     },
     show(text) {
       const { fromAddress, fromName, smtpUrl, warmUpFrom = null } = parseEmailCredentials(text);

@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { type CredentialsRecord, whyUnused } from "../../domain/channels/credentials.ts";
+import type { TenantDirectory } from "../../domain/tenants/tenant.ts";
 import { type CredentialKind, credentialsSchema } from "../../http/credential-kind.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../../http/failures.ts";
@@ -10,6 +11,7 @@ import type { TenantRegistry } from "../registry.ts";
 
 interface Ports {
   readonly registry: Pick<TenantRegistry, "credentials" | "credentialsOf" | "deleteCredentials">;
+  readonly directory: Pick<TenantDirectory, "byId">;
 }
 
 const COMMON = {
@@ -23,8 +25,19 @@ const COMMON = {
  * `/dash/api/tenants/{id}/credentials`: what is stored, whether it is used, and its removal. The channels' own calls store
  * them. No answer holds a secret.
  */
-export function credentialEndpoints({ registry }: Ports, kinds: readonly CredentialKind[]): readonly Endpoint[] {
+export function credentialEndpoints(
+  { registry, directory }: Ports,
+  kinds: readonly CredentialKind[],
+): readonly Endpoint[] {
   const shapes = kinds.map((kind) => ({ kind, schema: Type.Unsafe<CredentialsRecord>(credentialsSchema(kind)) }));
+  const judged = async (tenantId: string, records: readonly CredentialsRecord[]): Promise<CredentialsRecord[]> => {
+    const tenant = await directory.byId(tenantId);
+    return records.map((record) => {
+      const kind = kinds.find((one) => one.kind === record.kind);
+      const reason = tenant === null || !record.used ? null : (kind?.unusedYet?.(tenant) ?? null);
+      return reason === null ? record : { ...record, used: false, reason };
+    });
+  };
   const Credentials = Type.Unsafe<CredentialsRecord>(Type.Union(shapes.map(({ schema }) => schema)));
   return [
     operatorEndpoint({
@@ -40,7 +53,9 @@ export function credentialEndpoints({ registry }: Ports, kinds: readonly Credent
           examples: [{ credentials: kinds.slice(0, 1).map(exampleOf) }],
         },
       },
-      handle: async ({ params: { id } }) => reply(200, { credentials: resultOf(await registry.credentials(id)) }),
+      async handle({ params: { id } }) {
+        return reply(200, { credentials: await judged(id, resultOf(await registry.credentials(id))) });
+      },
     }),
     ...shapes.flatMap(({ kind: { kind, word, ...rest }, schema }) => [
       operatorEndpoint({
@@ -52,7 +67,11 @@ export function credentialEndpoints({ registry }: Ports, kinds: readonly Credent
         answers: {
           200: { description: "Done.", schema, examples: [exampleOf({ kind, word, ...rest })] },
         },
-        handle: async ({ params: { id } }) => reply(200, resultOf(await registry.credentialsOf(id, kind))),
+        async handle({ params: { id } }) {
+          const record = resultOf(await registry.credentialsOf(id, kind));
+          const [found = record] = await judged(id, [record]);
+          return reply(200, found);
+        },
       }),
       operatorEndpoint({
         ...COMMON,
