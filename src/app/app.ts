@@ -30,7 +30,6 @@ import { Vault } from "../storage/vault.ts";
 import { SuppressionList } from "../tenants/suppression-list.ts";
 import type { WebhookSender } from "../webhooks/webhook-sender.ts";
 import { startAnalysts } from "./analysts.ts";
-import type { OwnAnswers } from "./answers.ts";
 import { type AppChannel, chargesOf } from "./app-channel.ts";
 import { AwayParts } from "./away-parts.ts";
 import { backupTask } from "./backup-task.ts";
@@ -47,15 +46,14 @@ import { jobOwners } from "./job-owners.ts";
 import { freePorts, startListener, startReadiness } from "./listener.ts";
 import { startMailLog } from "./mail-log.ts";
 import { MainProcess } from "./main-process.ts";
+import { measured } from "./measured.ts";
 import { NO_EVENT_STORE, NO_HISTORY } from "./no-event-store.ts";
 import { openOverview } from "./open-overview.ts";
 import { type OpenRegistry, openRegistry } from "./open-registry.ts";
 import type { MainStores, Stores } from "./open-stores.ts";
 import { ALONE, answersAt, deliveryAt, listenerAt, type Place, peersAt, storesAt } from "./place.ts";
 import { startProviders } from "./providers.ts";
-import { QueueMetrics } from "./queue-metrics.ts";
 import { readinessParts } from "./readiness-parts.ts";
-import { RegistryMetrics, type RegistryMetricsPorts } from "./registry-metrics.ts";
 import { RestoredJobs } from "./restored-jobs.ts";
 import { rotateKeysTask } from "./rotate-keys.ts";
 import { Shutdown } from "./shutdown.ts";
@@ -66,7 +64,7 @@ import { startSubmission } from "./submission.ts";
 import { startOldSweeps, startPassSweep, startTenantRemovals, startUsage } from "./sweeps.ts";
 import { startTracing } from "./tracing.ts";
 import { untilAnswered } from "./until-answered.ts";
-import { type OpenWallet, openPassKit, openWallet } from "./wallet.ts";
+import { openPassKit, openWallet } from "./wallet.ts";
 import { openNewsDesk, openWebhooks, webhookSender } from "./webhooks.ts";
 import { openWhatsappWebhook } from "./whatsapp.ts";
 
@@ -310,40 +308,6 @@ function configured({ operatorToken, masterKeys, publicUrl, logJobs, logLevel, s
   const requestLog = { logShare: logJobs, logsRequests: logLevel === "debug" };
   const sessions = new OperatorSessions(masterKeys);
   return { operatorToken, sessions, version, shards, requestLog, ...(publicUrl === null ? {} : { publicUrl }) };
-}
-
-interface Measured {
-  readonly place: Place;
-  readonly queue: RedisQueue;
-  readonly registry: RegistryMetricsPorts["registry"];
-  readonly webhookDeliveries: RegistryMetricsPorts["webhookDeliveries"];
-}
-
-/** Updates time-dependent metrics before they are read. Of a start, the main process measures queue and registry for all. */
-function measured(
-  { channels, config, telemetry, place, queue, registry, webhookDeliveries }: AppOptions & Measured,
-  wallet: OpenWallet,
-): Pick<OwnAnswers, "metricsText" | "metricsParts"> {
-  const names = channels.map(({ name }) => name);
-  const ports = {
-    queue,
-    registry,
-    webhookDeliveries,
-    shards: config.shards,
-    channels: names,
-    clock: systemClock,
-    telemetry,
-  };
-  const ofAll = place.kind === "child" ? [] : [new QueueMetrics(ports), new RegistryMetrics(ports)];
-  const after = async <T>(read: () => Promise<T>): Promise<T> => {
-    wallet.measure();
-    await Promise.all(ofAll.map((metrics) => metrics.refresh()));
-    return read();
-  };
-  return {
-    metricsText: () => after(() => telemetry.metricsText()),
-    metricsParts: () => after(() => telemetry.metricsParts()),
-  };
 }
 
 async function startRegistry(

@@ -4,8 +4,10 @@ import { NOT_EMBEDDED, type PreparedCut } from "../app/backup-task.ts";
 import { runningStart } from "../app/control-socket.ts";
 import type { Config } from "../config/config.ts";
 import { ConfigurationError } from "../domain/errors.ts";
+import { saidBy } from "../domain/tenants/said-by.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { type BackupFacts, type Manifest, type PartSums, writeBackup } from "../storage/backup/archive.ts";
+import { noteBackup } from "../storage/backup/last-backup.ts";
 import { type Entry, entriesOf, type Part } from "../storage/backup/parts.ts";
 import { removeStaging } from "../storage/backup/running-cut.ts";
 import { FolderLock } from "../storage/folder-lock.ts";
@@ -37,6 +39,9 @@ export async function backup(open: () => Config, { home, target, version }: Back
   try {
     const manifest = lock === null ? await ofRunning(config, file, facts) : await ofStopped(config, file, facts);
     console.log(`${file} is complete and shows ${new Date(manifest.cutMs).toISOString()}.`);
+    await noteBackup(config.home, manifest.cutMs).catch((error: unknown) => {
+      console.error(`The server's metric of the last backup does not know of it: ${saidBy(error)}`);
+    });
     console.log("It holds the keys of this installation: whoever can read it can read everything.");
     return 0;
   } finally {

@@ -3,8 +3,12 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } fr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import { BackupMetrics } from "../../src/app/backup-metrics.ts";
 import { PlaceStore } from "../../src/channels/email/mail-log/place-store.ts";
+import type { Series } from "../../src/domain/telemetry.ts";
+import { systemClock } from "../../src/runtime/system-clock.ts";
 import { BackupError, extractBackup, verifyBackup, writeBackup } from "../../src/storage/backup/archive.ts";
+import { noteBackup } from "../../src/storage/backup/last-backup.ts";
 import { Mirror } from "../../src/storage/backup/mirror.ts";
 import { entriesOf, STAGING } from "../../src/storage/backup/parts.ts";
 import { takeCut } from "../../src/storage/backup/running-cut.ts";
@@ -167,4 +171,25 @@ test("a backup that finds no room says so in one sentence, and leaves neither a 
   expect([await child.exited, failed]).toEqual([0, ""]);
   expect(said).toStartWith(`BackupError the backup ${target} could not be written, and nothing of it is left: EFBIG`);
   expect(await readdir(join(folder, "backups"))).toEqual([]);
+});
+
+test("the age of the last backup is known to scrapers, and that of the folder as long as there was none", async () => {
+  const series = new Map<string, readonly Series[]>();
+  const telemetry = { series: (name: string, values: readonly Series[]) => void series.set(name, values), log() {} };
+  const embedded = { home: folder, redis: null, databaseUrl: null, clickhouseUrl: null };
+  const measure = async (aheadMs: number, stores: Partial<Parameters<typeof metricsOf>[0]> = {}) => {
+    await metricsOf({ ...embedded, ...stores }, aheadMs).refresh();
+    const [first] = series.get("last_backup_age_seconds") ?? [];
+    return first?.[1];
+  };
+  const metricsOf = (stores: ConstructorParameters<typeof BackupMetrics>[1], aheadMs: number) =>
+    new BackupMetrics({ clock: { ...systemClock, nowMs: () => Date.now() + aheadMs }, telemetry }, stores);
+  expect(await measure(AN_HOUR_MS, { databaseUrl: "postgres://x" })).toBeUndefined();
+  expect(await measure(AN_HOUR_MS)).toBeWithin(3_590, 3_700);
+  await noteBackup(folder, Date.now() - 7 * AN_HOUR_MS);
+  expect(await measure(0)).toBeWithin(25_190, 25_300);
+  await writeFile(join(folder, "last-backup"), "not a time");
+  expect(await measure(AN_HOUR_MS)).toBeWithin(3_590, 3_700);
+  await rm(folder, { recursive: true });
+  expect(await measure(0)).toBeUndefined();
 });

@@ -20,6 +20,10 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
     "queue_jobs",
     "Jobs in tenant queues, those in flight included, by shard, channel and what they wait for (as below).",
   ],
+  [
+    "last_backup_age_seconds",
+    "Age of what the last complete backup of the data folder shows, or of the folder if it was never backed up; missing where a store is a server.",
+  ],
   ["disk_full", "1 while a private server, which the label names, is not started because its disk is full."],
   [
     "queue_oldest_age_seconds",

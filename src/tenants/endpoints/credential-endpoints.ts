@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { type CredentialsRecord, whyUnused } from "../../domain/channels/credentials.ts";
-import type { TenantDirectory } from "../../domain/tenants/tenant.ts";
+import type { Tenant, TenantDirectory } from "../../domain/tenants/tenant.ts";
 import { type CredentialKind, credentialsSchema } from "../../http/credential-kind.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../../http/failures.ts";
@@ -30,14 +30,8 @@ export function credentialEndpoints(
   kinds: readonly CredentialKind[],
 ): readonly Endpoint[] {
   const shapes = kinds.map((kind) => ({ kind, schema: Type.Unsafe<CredentialsRecord>(credentialsSchema(kind)) }));
-  const judged = async (tenantId: string, records: readonly CredentialsRecord[]): Promise<CredentialsRecord[]> => {
-    const tenant = await directory.byId(tenantId);
-    return records.map((record) => {
-      const kind = kinds.find((one) => one.kind === record.kind);
-      const reason = tenant === null || !record.used ? null : (kind?.unusedYet?.(tenant) ?? null);
-      return reason === null ? record : { ...record, used: false, reason };
-    });
-  };
+  const judge = async (tenantId: string, records: readonly CredentialsRecord[]) =>
+    judged(await directory.byId(tenantId), records, kinds);
   const Credentials = Type.Unsafe<CredentialsRecord>(Type.Union(shapes.map(({ schema }) => schema)));
   return [
     operatorEndpoint({
@@ -54,7 +48,7 @@ export function credentialEndpoints(
         },
       },
       async handle({ params: { id } }) {
-        return reply(200, { credentials: await judged(id, resultOf(await registry.credentials(id))) });
+        return reply(200, { credentials: await judge(id, resultOf(await registry.credentials(id))) });
       },
     }),
     ...shapes.flatMap(({ kind: { kind, word, ...rest }, schema }) => [
@@ -69,7 +63,7 @@ export function credentialEndpoints(
         },
         async handle({ params: { id } }) {
           const record = resultOf(await registry.credentialsOf(id, kind));
-          const [found = record] = await judged(id, [record]);
+          const [found = record] = await judge(id, [record]);
           return reply(200, found);
         },
       }),
@@ -87,6 +81,19 @@ export function credentialEndpoints(
       }),
     ]),
   ];
+}
+
+/** The records, with why those are not used yet that the tenant may use. */
+function judged(
+  tenant: Tenant | null,
+  records: readonly CredentialsRecord[],
+  kinds: readonly CredentialKind[],
+): CredentialsRecord[] {
+  return records.map((record) => {
+    const kind = kinds.find((one) => one.kind === record.kind);
+    const reason = tenant === null || !record.used ? null : (kind?.unusedYet?.(tenant) ?? null);
+    return reason === null ? record : { ...record, used: false, reason };
+  });
 }
 
 function exampleOf({ kind, channel, example }: CredentialKind): CredentialsRecord {
