@@ -52,7 +52,7 @@ export async function chatPath({ seconds, rate, troubledSeconds }: ChatLoad): Pr
     clock: systemClock,
     random: systemRandom,
     telemetry: noTelemetry,
-    troubleOf: (phoneNumberId) => {
+    findTrouble: (phoneNumberId) => {
       if (trouble === null || phoneNumberId !== numberOf(0)) return null;
       asked += 1;
       return trouble;

@@ -51,7 +51,7 @@ export async function startSubmission(config: Config, shutdown: Shutdown, ports:
 }
 
 /** A door of its own, with room for bodies of its own: each recipient is a request like the API's. */
-export function mailDoor(ports: DoorPorts): Pick<SubmissionPorts, "holderOf" | "admit" | "send" | "kept"> {
+export function mailDoor(ports: DoorPorts): Pick<SubmissionPorts, "findHolder" | "admit" | "send" | "kept"> {
   const kept = new KeptMails();
   // Mail that comes by SMTP carries no passes.
   const endpoint = sendEmail(null, (tenant, body) => kept.accept(tenant, body));
@@ -60,7 +60,7 @@ export function mailDoor(ports: DoorPorts): Pick<SubmissionPorts, "holderOf" | "
   const door = new FrontDoor({ ...ports, wrongTokens: null });
   return {
     kept,
-    holderOf: (apiKey) => ports.directory.byApiKey(apiKey),
+    findHolder: (apiKey) => ports.directory.byApiKey(apiKey),
     admit: (tenant) => door.admit({ isCounted: false, rate: null }, tenant),
     send: (request, isCounted) =>
       door.serve(route, request, (exchange) => {

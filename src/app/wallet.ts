@@ -119,7 +119,7 @@ export function openWallet(context: WalletContext, shutdown: Shutdown): OpenWall
 }
 
 function platformExpiring(signers: PassSigners): readonly Expiring[] {
-  const end = signers.endOf(PLATFORM);
+  const end = signers.findEnd(PLATFORM);
   if (end === null) return [];
   return [{ kind: "apple_certificate", tenantId: null, name: end.passTypeId, expiresAtMs: end.notAfterMs }];
 }

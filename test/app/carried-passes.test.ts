@@ -58,8 +58,8 @@ afterEach(() => google.close());
 function anotherProcess(changes: Partial<CarriedPasses> = {}): PassCarrier {
   google.restart();
   const { passes: store } = passes.registry;
-  const bundleOf = (pass: Pass) => store.putBundle(pass.passId, pass.version, new TextEncoder().encode("signed"));
-  const real = new MessagePasses({ passes: store, bundles: { bundleOf }, google: google.wallet, fileLinks: links });
+  const getBundle = (pass: Pass) => store.putBundle(pass.passId, pass.version, new TextEncoder().encode("signed"));
+  const real = new MessagePasses({ passes: store, bundles: { getBundle }, google: google.wallet, fileLinks: links });
   const ports: CarriedPasses = {
     make: (...given) => real.make(...given),
     finish: (passId) => real.finish(passId),

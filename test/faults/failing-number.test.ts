@@ -33,7 +33,7 @@ test(
       clock: systemClock,
       random: systemRandom,
       telemetry: new QuietTelemetry(),
-      troubleOf: (phoneNumberId) => {
+      findTrouble: (phoneNumberId) => {
         if (!isFailing || phoneNumberId !== numberOf(0)) return null;
         callsAtMs.push(Date.now());
         return "failing";

@@ -83,7 +83,7 @@ function foreignTokens(tenantId = "victim"): Readonly<Record<"open" | "click" | 
     open: signer.sign({ purpose: "open", ...of }),
     click: signer.sign({ purpose: "click", ...of, url: "https://evil.example/" }),
     unsubscribe: signer.sign({ purpose: "unsubscribe", ...of, recipient: "reader-of-victim@example.com" }),
-    file: new PassFileLinks(masterKeys, () => "").linkOf(tenantId, [victims.passId]).token,
+    file: new PassFileLinks(masterKeys, () => "").createLink(tenantId, [victims.passId]).token,
   };
 }
 

@@ -97,7 +97,7 @@ const PARAMETER =
   /[ \t]*;[ \t]*(?:([\w!#$%&'*+.^`{|}~-]+)[ \t]*=[ \t]*(?:([\w!#$%&'*+.^`{|}~-]+)|"((?:[ !#-[\]-~]|\\[ -~])*)"))?/y;
 
 /** The type with its parameters, as it is written: lower case but for values, which are quoted where they must be. Null: it is none. */
-export function contentTypeOf(given: string): string | null {
+export function parseContentType(given: string): string | null {
   const text = given.trim();
   const [type] = MEDIA_TYPE.exec(text) ?? [];
   if (type === undefined || text.length > CONTENT_TYPE_CHARS_MAX || STRUCTURED.test(type)) return null;
@@ -135,7 +135,7 @@ function readName(where: string, value: JsonObject): Omit<AttachedFile, "sha256"
     return `${where}.filename must be 1 to ${FILENAME_CHARS_MAX} characters without slashes and control characters`;
   }
   const given = content_type ?? undefined;
-  const type = typeof given === "string" ? contentTypeOf(given) : null;
+  const type = typeof given === "string" ? parseContentType(given) : null;
   if (given !== undefined && type === null) {
     return `${where}.content_type must be a media type such as application/pdf or text/calendar; method=REQUEST, not multipart or message (but message/rfc822)`;
   }

@@ -9,7 +9,7 @@ import { headerText } from "./content/header-text.ts";
 import { bounceBy } from "./failure-report.ts";
 import { emailLimits } from "./limits.ts";
 import { recipientMark } from "./message-id.ts";
-import { type Mailbox, mailboxOf, type NamedAddress } from "./mime/header-values.ts";
+import { type Mailbox, type NamedAddress, toMailbox } from "./mime/header-values.ts";
 import type { MailParts } from "./mime/mail-message.ts";
 import type { Addressee } from "./payload.ts";
 import type { SmtpFailure } from "./smtp/smtp-replies.ts";
@@ -73,14 +73,14 @@ export class Copies {
       addressees.flatMap(({ address, name }): Copy[] => {
         const key = recipientKey(address);
         const stop = suppressed?.get(key);
-        const mailbox = mailboxOf(named({ address, name: name ?? null }));
+        const mailbox = toMailbox(named({ address, name: name ?? null }));
         if (stop === undefined && mailbox !== null) return [{ key, mailbox }];
         const result = stop === undefined ? { error: "the address cannot be sent to" } : { ...stop };
         const type = stop === undefined ? "failed" : "suppressed";
         leftOut.set(key, { type, result: { recipient: key, ...result } });
         return [];
       });
-    const main = mailboxOf({ address: to, name: null });
+    const main = toMailbox({ address: to, name: null });
     const own = recipientKey(to);
     const mark = [...keys].every((key) => key === own) ? "" : recipientMark(to);
     const [inCc, inBcc] = [sendable(cc), sendable(bcc)];
@@ -106,9 +106,9 @@ export class Copies {
   /** The outcome with what is to be told of each recipient. `shown`: a relay's reply as the tenant may read it. */
   told(outcome: Outcome, shown: (reply: string) => string): Outcome {
     if (outcome.kind !== "delivered" && outcome.kind !== "failed") return outcome;
-    const keyOf = new Map(this.envelope().map(({ key, mailbox }) => [mailbox.address, key]));
+    const keyByAddress = new Map(this.envelope().map(({ key, mailbox }) => [mailbox.address, key]));
     const refused = [...this.refused].flatMap(([address, failure]): FurtherEvent[] => {
-      const recipient = keyOf.get(address);
+      const recipient = keyByAddress.get(address);
       // The failure of the whole job is the main recipient's.
       if (recipient === undefined && outcome.kind === "failed") return [];
       const said = shown(failure.reply ?? "");
@@ -144,8 +144,8 @@ export class Copies {
 }
 
 /** As headers' values; those that cannot be are left out. */
-export function mailboxesOf(addressees: readonly Addressee[]): readonly Mailbox[] {
-  return addressees.flatMap(({ address, name }) => mailboxOf(named({ address, name: name ?? null })) ?? []);
+export function toMailboxes(addressees: readonly Addressee[]): readonly Mailbox[] {
+  return addressees.flatMap(({ address, name }) => toMailbox(named({ address, name: name ?? null })) ?? []);
 }
 
 /** An address with a name that fits into a header. */

@@ -27,7 +27,7 @@ export function emailCredentialsPlace(tenantId: string): SecretPlace {
 
 /** The credentials in the form in which they are stored. */
 export function emailSecret(tenantId: string, credentials: EmailCredentials): Done<Secret> | Invalid {
-  const fault = faultOf(credentials);
+  const fault = findFault(credentials);
   return fault ?? done({ place: emailCredentialsPlace(tenantId), text: JSON.stringify(credentials) });
 }
 
@@ -46,7 +46,7 @@ export function parseEmailCredentials(text: string): EmailSender {
   };
 }
 
-function faultOf({ from_address, from_name, smtp_url, warm_up_from }: EmailCredentials): Invalid | null {
+function findFault({ from_address, from_name, smtp_url, warm_up_from }: EmailCredentials): Invalid | null {
   if (!ADDRESS.test(from_address) || Buffer.byteLength(from_address) > limits.addressBytesMax) {
     return invalid('The field "from_address" must be one e-mail address.');
   }

@@ -14,31 +14,31 @@ import type { Tenant } from "../../domain/tenants/tenant.ts";
 import type { OutboundGuard } from "../../domain/texts/outbound.ts";
 import { attachedFiles, keptBytes, LostContentError } from "./attached-files.ts";
 import { type BouncedAddresses, suppressBounced } from "./bounced-addresses.ts";
-import { Copies, mailboxesOf, named } from "./copies.ts";
+import { Copies, named, toMailboxes } from "./copies.ts";
 import { EmailComposer, type EmailContent, writtenHtml } from "./email-composer.ts";
 import { EmailLinks } from "./email-links.ts";
 import { bounceBy } from "./failure-report.ts";
 import type { LinkSigner } from "./links/link-tokens.ts";
-import { domainOf, isMailAddress, returnPathOf } from "./mail-address.ts";
-import { messageIdOf } from "./message-id.ts";
+import { extractDomain, formatReturnPath, isMailAddress } from "./mail-address.ts";
+import { formatMessageId } from "./message-id.ts";
 import { encodedText } from "./mime/body-encoding.ts";
-import { type Mailbox, mailboxOf, type NamedAddress } from "./mime/header-values.ts";
+import { type Mailbox, type NamedAddress, toMailbox } from "./mime/header-values.ts";
 import { keptMail } from "./mime/kept-mail.ts";
 import { type MailMessage, type MailParts, mailMessage } from "./mime/mail-message.ts";
 import type { Attachment } from "./mime/multipart.ts";
-import { type OwnSender, ownSenderOf } from "./own-sender.ts";
+import { findOwnSender, type OwnSender } from "./own-sender.ts";
 import { type EmailPayload, parsePayload } from "./payload.ts";
 import { type DestinationAnswer, DestinationPace } from "./smtp/destination-pace.ts";
 import { SmtpPools } from "./smtp/smtp-pools.ts";
 import {
   asksForSlowness,
-  failureOf,
   hasAskedServer,
-  queueIdOf,
+  parseQueueId,
   quotable,
   type SmtpFailure,
   type SmtpRelay,
   smtpOutcome,
+  toSmtpFailure,
 } from "./smtp/smtp-replies.ts";
 import { SmtpError, type SmtpTimeouts } from "./smtp/smtp-session.ts";
 import type { SpamScreen } from "./spam/spam-screen.ts";
@@ -154,7 +154,7 @@ export class EmailChannel implements Channel {
         text: text === null ? null : encodedText(text),
       };
       const plain = { ...bodies, envelopeFrom: sender.address, headers: [], signer: null };
-      return Buffer.from((await mailMessage({ ...this.partsOf(letter, job), ...plain })).text);
+      return Buffer.from((await mailMessage({ ...this.buildParts(letter, job), ...plain })).text);
     };
     const from = sender.name === null ? sender.address : `${sender.name} <${sender.address}>`;
     return spam.check({ subject: content.subject, html, text, from, to: payload.to, raw }, signal);
@@ -162,7 +162,7 @@ export class EmailChannel implements Channel {
 
   async deliver(job: QueuedJob, tenant: Tenant, signal: AbortSignal): Promise<Outcome> {
     // A reputation, and therefore the permitted pace, belongs to a sender on a relay.
-    const domain = domainOf(job.recipient);
+    const domain = extractDomain(job.recipient);
     const entry = this.pace.enter(`${tenant.tenantId} ${this.relayUrl(tenant)} ${domain}`);
     if (entry.kind === "wait") {
       const why = `${domain} takes mail more slowly than it comes`;
@@ -178,7 +178,7 @@ export class EmailChannel implements Channel {
         answer = said;
         return await this.suppressed(this.counted(job, outcome), job, tenant);
       }
-      const submission = await this.submit(() => this.messageOf(letter, job, tenant), tenant, signal);
+      const submission = await this.submit(() => this.buildMessage(letter, job, tenant), tenant, signal);
       answer = submission.answer;
       return await this.suppressed(this.counted(job, submission.outcome), job, tenant);
     } finally {
@@ -212,7 +212,7 @@ export class EmailChannel implements Channel {
       throw error;
     }
     const { copies } = more;
-    const submission = await this.submit(() => this.messageOf(letter, job, tenant, more), tenant, signal);
+    const submission = await this.submit(() => this.buildMessage(letter, job, tenant, more), tenant, signal);
     return { ...submission, outcome: copies.told(submission.outcome, (reply) => this.saidBy(reply, tenant)) };
   }
 
@@ -226,7 +226,7 @@ export class EmailChannel implements Channel {
   private saidBy(reply: string, tenant: Tenant): string {
     const own = this.ownRelayUrl(tenant) !== null;
     const server = this.serverAt(this.relayUrl(tenant));
-    return quotable(reply, { own, confidential: server === null ? [] : confidentialOf(server, own) });
+    return quotable(reply, { own, confidential: server === null ? [] : listConfidentialWords(server, own) });
   }
 
   relayOf(tenant: Tenant): Relay | null {
@@ -239,16 +239,16 @@ export class EmailChannel implements Channel {
     return { key: isOwn ? `own ${key}` : key, name, isOwn };
   }
 
-  private messageOf(letter: Letter, job: QueuedJob, tenant: Tenant, more?: More): Promise<MailMessage> {
+  private buildMessage(letter: Letter, job: QueuedJob, tenant: Tenant, more?: More): Promise<MailMessage> {
     const { own, content } = letter;
     const { html, text } = content;
-    const signing = this.signingOf(own);
+    const signing = this.findSigning(own);
     const envelope = {
-      envelopeFrom: this.returnPathOf(signing, job, tenant)?.address ?? letter.from.address,
+      envelopeFrom: this.buildReturnPath(signing, job, tenant)?.address ?? letter.from.address,
       headers: this.links.headers(job),
-      signer: signing === null ? null : { domain: asciiDomain(domainOf(letter.sender.address)), key: signing },
+      signer: signing === null ? null : { domain: asciiDomain(extractDomain(letter.sender.address)), key: signing },
     };
-    const parts = this.partsOf(letter, job, more?.copies.mark);
+    const parts = this.buildParts(letter, job, more?.copies.mark);
     if (more !== undefined && more.bytes !== null) {
       return keptMail({
         ...parts,
@@ -265,7 +265,7 @@ export class EmailChannel implements Channel {
       html:
         html === null
           ? null
-          : html.template.encodeTracked(html.values, this.links.tracking(job, trackingOf(letter.payload, tenant))),
+          : html.template.encodeTracked(html.values, this.links.tracking(job, resolveTracking(letter.payload, tenant))),
       // Keeps the message's own links.
       text: text === null ? null : text.template.encode(text.values),
     });
@@ -275,37 +275,37 @@ export class EmailChannel implements Channel {
   private compose(job: QueuedJob, tenant: Tenant): Letter | Extract<Outcome, { kind: "failed" }> {
     const payload = parsePayload(job.payload);
     if (payload === null) return { kind: "failed", error: "the message cannot be read" };
-    const own = ownSenderOf(tenant);
+    const own = findOwnSender(tenant);
     // The domain was verified when the message was accepted. Once it is verified again, the operator can retry the job.
     if (own.kind === "unverified")
       return { kind: "failed", error: `the domain ${own.domain} is not verified any more` };
-    const sender = senderOf(own, this.options.defaultFrom);
+    const sender = resolveSender(own, this.options.defaultFrom);
     if (!isMailAddress(sender.address)) return { kind: "failed", error: "the sender's address is not valid" };
-    if (!isMailAddress(payload.to) || namesMachine(domainOf(payload.to)))
+    if (!isMailAddress(payload.to) || namesMachine(extractDomain(payload.to)))
       return { kind: "failed", error: "the recipient's address is not valid" };
     const composed = this.composer.compose(payload, tenant, () => this.links.unsubscribeUrl(job));
     if (composed.kind === "impossible") return { kind: "failed", error: composed.error };
     const [from, to] = [
-      mailboxOf(named(sender)),
-      mailboxOf(named({ address: payload.to, name: payload.toName ?? null })),
+      toMailbox(named(sender)),
+      toMailbox(named({ address: payload.to, name: payload.toName ?? null })),
     ];
     if (from === null || to === null)
       return { kind: "failed", error: "the sender's or the recipient's address cannot be sent to" };
     return { payload, own, sender, from, to, content: composed.content };
   }
 
-  private partsOf(
+  private buildParts(
     { sender, from, to, content, payload }: Letter,
     { jobId, tenantId }: QueuedJob,
     mark = "",
   ): LetterParts {
-    const messageId = messageIdOf(jobId, tenantId, asciiDomain(domainOf(sender.address)), mark);
+    const messageId = formatMessageId(jobId, tenantId, asciiDomain(extractDomain(sender.address)), mark);
     const parts = { from, to, subject: content.subject, messageId, dateMs: this.options.clock.nowMs() };
     const { replyTo, headers } = payload;
     if (replyTo === undefined && headers === undefined) return parts;
     return {
       ...parts,
-      ...(replyTo !== undefined && { replyTo: mailboxesOf(replyTo) }),
+      ...(replyTo !== undefined && { replyTo: toMailboxes(replyTo) }),
       ...(headers !== undefined && { ownHeaders: Object.entries(headers) }),
     };
   }
@@ -324,13 +324,13 @@ export class EmailChannel implements Channel {
    * The envelope sender: through the platform's relay, the return path of the verified domain. A tenant's own relay may not
    * know such a sender, and handles its bounces itself.
    */
-  private returnPathOf(signing: DomainSigning | null, { jobId }: QueuedJob, tenant: Tenant): Mailbox | null {
+  private buildReturnPath(signing: DomainSigning | null, { jobId }: QueuedJob, tenant: Tenant): Mailbox | null {
     if (signing === null || this.ownRelayUrl(tenant) !== null) return null;
-    return mailboxOf({ address: returnPathOf(jobId, signing.returnPathHost), name: null });
+    return toMailbox({ address: formatReturnPath(jobId, signing.returnPathHost), name: null });
   }
 
   /** Null if the sender's domain has no key that is published, because a signature would then only fail. */
-  private signingOf(own: OwnSender): DomainSigning | null {
+  private findSigning(own: OwnSender): DomainSigning | null {
     if (own.kind === "platform") return this.options.defaultSigning?.() ?? null;
     return own.kind === "verified" ? own.domain.relay : null;
   }
@@ -342,19 +342,19 @@ export class EmailChannel implements Channel {
     if (server === null) return unanswered({ kind: "failed", error: "the address of your mail server is not valid" });
     const pool = this.pools.at({ smtpUrl, guard: own ? this.options.ownRelays : null });
     if (pool === null) return unanswered(NO_POOL);
-    const relay: SmtpRelay = { own, confidential: confidentialOf(server, own) };
+    const relay: SmtpRelay = { own, confidential: listConfidentialWords(server, own) };
     const name = `${server.host}:${server.port}`;
     let isToOne = true;
     try {
       const mail = await message();
       isToOne = mail.further === undefined;
       const reply = await pool.send(mail, signal);
-      const queueId = queueIdOf(reply);
+      const queueId = parseQueueId(reply);
       const traced = { relay: name, reply: quotable(reply, relay), ...(queueId !== null && { providerRef: queueId }) };
       return { answer: "accepted", outcome: { kind: "delivered", result: {}, ...traced } };
     } catch (error) {
       // A message that cannot be composed was not offered either.
-      const failure = error instanceof SmtpError ? error.failure : failureOf(error, "waiting");
+      const failure = error instanceof SmtpError ? error.failure : toSmtpFailure(error, "waiting");
       const said = failure.reply === null ? {} : { reply: quotable(failure.reply, relay) };
       const asked = hasAskedServer(failure) ? { relay: name, ...said } : {};
       const ended = smtpOutcome(failure, relay);
@@ -382,17 +382,17 @@ export class EmailChannel implements Channel {
 }
 
 /** A name without a dot reveals nothing about the platform's relay, and may be an ordinary word (`mail`). */
-function confidentialOf({ user, password, host }: SmtpServer, own: boolean): readonly string[] {
+function listConfidentialWords({ user, password, host }: SmtpServer, own: boolean): readonly string[] {
   return own || !/[.:]/.test(host) ? [user, password] : [user, password, host];
 }
 
 /** The message's own choice comes before its template's, and that before the tenant's. */
-function trackingOf({ tracking, template }: EmailPayload, tenant: Tenant): Required<TrackingChoice> {
+function resolveTracking({ tracking, template }: EmailPayload, tenant: Tenant): Required<TrackingChoice> {
   const { tracking: usual } = template === undefined ? {} : (tenant.emailTemplates.get(template) ?? {});
   return { ...DEFAULT_TRACKING, ...tenant.tracking, ...usual, ...tracking };
 }
 
-function senderOf(own: OwnSender, defaultFrom: NamedAddress): NamedAddress {
+function resolveSender(own: OwnSender, defaultFrom: NamedAddress): NamedAddress {
   return own.kind === "verified" ? { address: own.sender.fromAddress, name: own.sender.fromName } : defaultFrom;
 }
 

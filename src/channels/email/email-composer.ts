@@ -38,7 +38,7 @@ export class EmailComposer {
     tenant: Tenant,
     unsubscribeUrl: () => string = () => SAMPLE_UNSUBSCRIBE_URL,
   ): Composed {
-    const source = sourceOf(payload, tenant);
+    const source = findSource(payload, tenant);
     if (source === null) {
       const name = JSON.stringify(payload.template ?? "");
       return { kind: "impossible", error: `the template ${name} does not exist any more` };
@@ -83,7 +83,7 @@ interface Source {
 }
 
 /** Inline HTML wins over a template, and inline text over the template's. Null: the template is gone. */
-function sourceOf({ subject, html, text, template: slug }: EmailPayload, tenant: Tenant): Source | null {
+function findSource({ subject, html, text, template: slug }: EmailPayload, tenant: Tenant): Source | null {
   if (html !== undefined || slug === undefined) {
     if (html === undefined && text === undefined) return null;
     return { subject: subject ?? "", html: html ?? null, text: text ?? null };

@@ -17,7 +17,7 @@ const LITERAL = "\\[[A-Za-z0-9:.]+\\]";
 const MAILBOX = new RegExp(`^(?:${ATOM}|${QUOTED})@(?:${ATOM}|${LITERAL})$`, "u");
 
 /** The part after the last `@` of an address that `isMailAddress` accepts. */
-export function domainOf(address: string): string {
+export function extractDomain(address: string): string {
   return address.slice(address.lastIndexOf("@") + 1);
 }
 
@@ -26,7 +26,7 @@ export function domainOf(address: string): string {
  * 64), case-insensitive. A bounce sent to it identifies its job. A job id holds 74 random bits and is known only to the
  * message's recipient, who can report a bounce of that message and of no other.
  */
-export function returnPathOf(jobId: string, host: string): string {
+export function formatReturnPath(jobId: string, host: string): string {
   return `b+${jobId}@${host}`;
 }
 

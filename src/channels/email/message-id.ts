@@ -8,7 +8,7 @@ import { TENANT_ID } from "../../domain/tenants/tenant.ts";
  * receiver can recognise a repeat, and a reader of it (in the MTA's log or a bounce) can identify the job without a
  * look-up.
  */
-export function messageIdOf(jobId: string, tenantId: string, domain: string, mark = ""): string {
+export function formatMessageId(jobId: string, tenantId: string, domain: string, mark = ""): string {
   return `<${jobId}.${tenantId}${mark}@${domain}>`;
 }
 

@@ -15,7 +15,7 @@ export type OwnSender =
  * relay. A domain with only its own relay verified may be sent from only through that relay: mail through the platform's relay
  * would be unsigned.
  */
-export function ownSenderOf({ emailSender, domains }: Pick<Tenant, "emailSender" | "domains">): OwnSender {
+export function findOwnSender({ emailSender, domains }: Pick<Tenant, "emailSender" | "domains">): OwnSender {
   if (emailSender === null) return { kind: "platform" };
   const name = emailSender.fromAddress.slice(emailSender.fromAddress.lastIndexOf("@") + 1).toLowerCase();
   const domain = domains.get(name);

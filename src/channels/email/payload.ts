@@ -66,12 +66,20 @@ export function parsePayload(text: string): EmailPayload | null {
     ...(typeof plain === "string" ? { text: plain } : {}),
     ...(typeof template === "string" ? { template } : {}),
     ...(isJsonObject(data) ? { data } : {}),
-    ...furtherOf(parsed),
+    ...parseFurtherMembers(parsed),
   };
 }
 
 /** Members that few messages have. */
-function furtherOf({ cc, bcc, replyTo, headers, attachments, tracking, kept }: JsonObject): Partial<EmailPayload> {
+function parseFurtherMembers({
+  cc,
+  bcc,
+  replyTo,
+  headers,
+  attachments,
+  tracking,
+  kept,
+}: JsonObject): Partial<EmailPayload> {
   return {
     ...(Array.isArray(cc) && { cc: cc.flatMap(addressee) }),
     ...(Array.isArray(bcc) && { bcc: bcc.flatMap(addressee) }),

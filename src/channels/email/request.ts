@@ -11,7 +11,7 @@ import { optional } from "../../http/schemas.ts";
 import { type Acceptance, presentMembers, type Refusal, unknownMember } from "../../http/sending/acceptance.ts";
 import { Attachments, type ReadAttachments, readAttachments } from "./attachments.ts";
 import { brokenByText, checkFilledHtml, wouldBeTooLarge } from "./content/filled-html.ts";
-import { violationOf } from "./content/html-rules.ts";
+import { toViolation } from "./content/html-rules.ts";
 import { undottedPlaceholder } from "./content/placeholder-faults.ts";
 import {
   FURTHER_MEMBERS,
@@ -22,7 +22,7 @@ import {
   Tags,
 } from "./further-members.ts";
 import { emailLimits } from "./limits.ts";
-import { ownSenderOf } from "./own-sender.ts";
+import { findOwnSender } from "./own-sender.ts";
 import { encodePayload } from "./payload.ts";
 
 /** The body of `POST /v1/send/email`. */
@@ -241,7 +241,7 @@ function unsoundText(body: JsonObject): Refusal | null {
 
 /** Tenants may send only from verified domains of their own; an unregistered domain is not verified either. */
 function unverifiedDomain(tenant: Tenant): Refusal | null {
-  const own = ownSenderOf(tenant);
+  const own = findOwnSender(tenant);
   if (own.kind !== "unverified") return null;
   const how = "have its DNS records published and verify it with POST /v1/domains/{domain}/verify";
   const message = `the sender's domain ${own.domain} is not verified: ${how}`;
@@ -304,7 +304,7 @@ const TOO_LARGE: Refusal = {
   code: "html_violation",
   param: "template_id",
   message: "the template is too large once its placeholders are filled: see violations",
-  violations: [violationOf("too_large")],
+  violations: [toViolation("too_large")],
 };
 
 function malformed(message: string): Refusal {

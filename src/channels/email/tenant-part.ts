@@ -3,7 +3,7 @@ import type { EmailSender, EmailTemplate, TrackingChoice } from "../../domain/ch
 import type { StoredTemplates, TenantPart, TenantTable } from "../../storage/tenant-part.ts";
 import { parseEmailTemplate } from "./content/stored-template.ts";
 import { emailCredentialsPlace, parseEmailCredentials } from "./credentials.ts";
-import { keyPlace, verifiedDomainOf } from "./domains/domain-repository.ts";
+import { keyPlace, toVerifiedDomain } from "./domains/domain-repository.ts";
 import { senderKeyPlace } from "./domains/sender-domain-repository.ts";
 import { domains, senderDomains } from "./tables.ts";
 
@@ -29,7 +29,7 @@ const VERIFIED_DOMAINS: TenantTable<VerifiedDomain, typeof domains.$inferSelect>
   sized: domains.privateKey,
   select: (db, where) => db.select().from(domains).where(where),
   parse(row, vault) {
-    const verified = verifiedDomainOf(row, vault);
+    const verified = toVerifiedDomain(row, vault);
     return verified === null ? null : [row.domain, verified];
   },
 };

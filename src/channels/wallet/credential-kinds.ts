@@ -24,7 +24,7 @@ export const WALLET_CREDENTIALS: readonly CredentialKind[] = [
       return {
         pass_type_id: passTypeId,
         team_id: teamId,
-        fingerprint: fingerprintOf(certificate?.der ?? Buffer.from(certificatePem)),
+        fingerprint: computeFingerprint(certificate?.der ?? Buffer.from(certificatePem)),
         expires_at: certificate === null ? null : new Date(certificate.notAfterMs).toISOString(),
       };
     },
@@ -46,7 +46,7 @@ export const WALLET_CREDENTIALS: readonly CredentialKind[] = [
       return {
         issuer_id: issuerId,
         client_email: clientEmail,
-        fingerprint: fingerprintOf(publicKey),
+        fingerprint: computeFingerprint(publicKey),
         expires_at: null,
       };
     },
@@ -54,6 +54,6 @@ export const WALLET_CREDENTIALS: readonly CredentialKind[] = [
 ];
 
 /** Of what is public: a certificate, or the public half of a key. */
-function fingerprintOf(bytes: Uint8Array): string {
+function computeFingerprint(bytes: Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex").slice(0, 16);
 }

@@ -19,14 +19,14 @@ export function appleSecret(tenantId: string, signer: AppleSigner): Secret {
 
 /** Reads back what `appleSecret` wrote. */
 export function parseAppleSigner(text: string): AppleSigner {
-  const { certificatePem, privateKeyPem, passphrase, wwdrPem, passTypeId, teamId } = membersOf(text);
+  const { certificatePem, privateKeyPem, passphrase, wwdrPem, passTypeId, teamId } = parseMembers(text);
   return {
-    certificatePem: textOf(certificatePem),
-    privateKeyPem: textOf(privateKeyPem),
+    certificatePem: requireText(certificatePem),
+    privateKeyPem: requireText(privateKeyPem),
     passphrase: typeof passphrase === "string" ? passphrase : null,
     wwdrPem: typeof wwdrPem === "string" ? wwdrPem : null,
-    passTypeId: textOf(passTypeId),
-    teamId: textOf(teamId),
+    passTypeId: requireText(passTypeId),
+    teamId: requireText(teamId),
   };
 }
 
@@ -37,16 +37,20 @@ export function googleSecret(tenantId: string, issuer: GoogleIssuer): Secret {
 
 /** Reads back what `googleSecret` wrote. */
 export function parseGoogleIssuer(text: string): GoogleIssuer {
-  const { issuerId, clientEmail, privateKeyPem } = membersOf(text);
-  return { issuerId: textOf(issuerId), clientEmail: textOf(clientEmail), privateKeyPem: textOf(privateKeyPem) };
+  const { issuerId, clientEmail, privateKeyPem } = parseMembers(text);
+  return {
+    issuerId: requireText(issuerId),
+    clientEmail: requireText(clientEmail),
+    privateKeyPem: requireText(privateKeyPem),
+  };
 }
 
-function membersOf(text: string): JsonObject {
+function parseMembers(text: string): JsonObject {
   const value: unknown = JSON.parse(text);
   return isJsonObject(value) ? value : {};
 }
 
-function textOf(value: unknown): string {
+function requireText(value: unknown): string {
   if (typeof value !== "string") throw new Error("stored wallet credentials are incomplete");
   return value;
 }

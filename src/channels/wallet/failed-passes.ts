@@ -55,7 +55,7 @@ export class FailedPasses {
   /** The pass has failed. Removes what is beyond the tenant's share by now. Never rejects: the next failure looks again. */
   async note(tenantId: string, passId: string): Promise<void> {
     try {
-      const bytes = await this.bytesOf(passId);
+      const bytes = await this.sumBytes(passId);
       // Of a tenant of which nothing is known, a former process may have left more than its share.
       const sum = (this.unseen.get(tenantId) ?? this.shareBytes) + bytes;
       remember(this.unseen, { key: tenantId, value: sum, max: TENANTS_MAX });
@@ -66,12 +66,12 @@ export class FailedPasses {
   }
 
   /** Removes the job's pass, if it has failed. */
-  async removeOf(tenantId: string, jobId: string): Promise<void> {
+  async removeForJob(tenantId: string, jobId: string): Promise<void> {
     const isOfJob = and(eq(passes.tenantId, tenantId), eq(passes.jobId, jobId));
     const found = await this.options.database.read((db) =>
       db.select({ id: passes.id }).from(passes).where(isFailed(isOfJob)),
     );
-    await this.remove(tenantId, idsOf(found));
+    await this.remove(tenantId, listIds(found));
   }
 
   /**
@@ -91,7 +91,7 @@ export class FailedPasses {
     let removed = 0;
     for (const [tenantId, its] of Map.groupBy(found, (one) => one.tenantId)) {
       try {
-        removed += await this.remove(tenantId, idsOf(its), isOld);
+        removed += await this.remove(tenantId, listIds(its), isOld);
       } catch (error) {
         this.noteProblem(tenantId, error);
       }
@@ -106,7 +106,7 @@ export class FailedPasses {
   }
 
   /** Of the pass, and of the images that it alone has. */
-  private async bytesOf(passId: string): Promise<number> {
+  private async sumBytes(passId: string): Promise<number> {
     const others = alias(passImageUses, "others");
     const rows = await this.options.database.read((db) => {
       const isOther = and(eq(others.tenantId, passImageUses.tenantId), eq(others.hash, passImageUses.hash));
@@ -173,7 +173,7 @@ export class FailedPasses {
         .orderBy(asc(sums.createdAt), asc(sums.id))
         .limit(FOUND_MAX);
     });
-    return idsOf(found);
+    return listIds(found);
   }
 
   /** Removes those of them that have failed, and are `which` still. Resolves to how many. */
@@ -197,8 +197,8 @@ async function removeHeld(transaction: AnyDb, tenantId: string, isOne: SQL | und
     .where(isFailed(isOne))
     // One that is being tried again is left alone.
     .for("update", { skipLocked: true });
-  await removeImages(transaction, tenantId, idsOf(held));
-  await transaction.delete(passes).where(among(passes.id, idsOf(held)));
+  await removeImages(transaction, tenantId, listIds(held));
+  await transaction.delete(passes).where(among(passes.id, listIds(held)));
   return held.length;
 }
 
@@ -206,6 +206,6 @@ function isFailed(which: SQL | undefined): SQL | undefined {
   return and(eq(passes.state, "failed"), which);
 }
 
-function idsOf(rows: readonly { readonly id: string }[]): string[] {
+function listIds(rows: readonly { readonly id: string }[]): string[] {
   return rows.map(({ id }) => id);
 }

@@ -89,7 +89,7 @@ function createEndpoint(ports: GoogleClassEndpointPorts): Endpoint {
     async handle({ tenant, body }) {
       const googleClass = orRefuse(acceptGoogleClass(body));
       const { classId } = googleClass;
-      const issuer = issuerPrefixOf(ports, tenant);
+      const issuer = requireIssuerPrefix(ports, tenant);
       if (!classId.startsWith(issuer)) throw new ApiError(400, `class_data.id must begin with ${issuer}`);
       requireDone(await ports.wallet.classes.create(tenant, googleClass), classId);
       return reply(201, { status: "created", class_id: classId });
@@ -128,7 +128,7 @@ function changeEndpoint(ports: GoogleClassEndpointPorts): Endpoint {
     fails: { ...OF_CLASS.fails, 409: CONFLICT },
     async handle({ tenant, params: { id }, body }) {
       const googleClass = orRefuse(acceptGoogleClassChange(body, id));
-      const classId = classOf(ports, tenant, id);
+      const classId = requireClassId(ports, tenant, id);
       requireDone(await ports.wallet.classes.change(tenant, { ...googleClass, classId }), classId);
       return reply(200, { status: "updated", class_id: classId });
     },
@@ -152,7 +152,7 @@ function readEndpoint(ports: GoogleClassEndpointPorts): Endpoint {
     },
     answers: { 200: { description: "The class.", schema: GoogleClass, examples: [FINAL] } },
     async handle({ tenant, params: { id }, query: { class_type } }) {
-      const classId = classOf(ports, tenant, id);
+      const classId = requireClassId(ports, tenant, id);
       return reply(200, requireDone(await ports.wallet.classes.read(tenant, class_type, classId), classId));
     },
   });
@@ -180,14 +180,14 @@ function requireDone(answer: GoogleClassAnswer, classId: string): JsonObject {
 }
 
 /** Throws 404 if the id cannot be a class of the tenant's issuer. */
-function classOf(ports: GoogleClassEndpointPorts, tenant: Tenant, id: string): string {
-  const issuer = issuerPrefixOf(ports, tenant);
+function requireClassId(ports: GoogleClassEndpointPorts, tenant: Tenant, id: string): string {
+  const issuer = requireIssuerPrefix(ports, tenant);
   if (!isGoogleClassId(id) || !id.startsWith(issuer)) throw new ApiError("no_such_class", "there is no such class");
   return id;
 }
 
 /** The id prefix of the tenant's classes. Throws 500 if there are no credentials. */
-function issuerPrefixOf({ platform }: GoogleClassEndpointPorts, tenant: Tenant): string {
+function requireIssuerPrefix({ platform }: GoogleClassEndpointPorts, tenant: Tenant): string {
   const issuer = googleIssuerOf(tenant, platform);
   if (issuer === null) throw missingCredentials("google");
   return `${issuer.issuerId}.`;

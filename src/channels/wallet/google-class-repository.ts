@@ -13,13 +13,13 @@ export class GoogleClassRepository implements GoogleClassOwners {
     private readonly classesMax: number = walletLimits.googleClassesMax,
   ) {}
 
-  ownerOf(classId: string): Promise<string | null> {
+  findOwner(classId: string): Promise<string | null> {
     return this.database.read((db) => ownerIn(db, classId));
   }
 
   async claim(classId: string, tenantId: string): Promise<string | null> {
     // A class is claimed once and used by every pass: reading first spares the others a transaction.
-    const known = await this.ownerOf(classId);
+    const known = await this.findOwner(classId);
     if (known !== null) return known;
     return this.database.write(async (transaction) => {
       const classes = await transaction.$count(googleClasses, eq(googleClasses.tenantId, tenantId));

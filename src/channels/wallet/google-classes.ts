@@ -38,7 +38,7 @@ export interface GoogleClasses {
  */
 export interface GoogleClassOwners {
   /** Id of the tenant that owns the class; null: no owner yet. */
-  ownerOf(classId: string): Promise<string | null>;
+  findOwner(classId: string): Promise<string | null>;
   /**
    * Makes the tenant its owner, unless it has one, and returns the current owner; null: there is none, and the tenant has as many
    * classes as it may. Safe to repeat.

@@ -22,12 +22,12 @@ export class GoogleSaveRepository implements GoogleSaves {
 
   take(callback: GoogleCallback): Promise<TakenCallback> {
     return this.database.write(async (transaction) => {
-      const pass = await passOf(transaction, callback);
+      const pass = await findPass(transaction, callback);
       if (typeof pass === "string") return { kind: pass };
       const { passId } = pass;
       const stored = await transaction
         .insert(passCallbacks)
-        .values({ passId, nonce: keyOf(callback.nonce), expiresAt: new Date(callback.endsMs) })
+        .values({ passId, nonce: hashNonce(callback.nonce), expiresAt: new Date(callback.endsMs) })
         .onConflictDoNothing()
         .returning({ passId: passCallbacks.passId });
       if (stored.length === 0) return { kind: "repeated" };
@@ -59,7 +59,7 @@ export class GoogleSaveRepository implements GoogleSaves {
 }
 
 /** The pass, locked. On an issuer that tenants share, several may be trying to create the object. */
-async function passOf(
+async function findPass(
   transaction: AnyDb,
   { objectId, classId }: GoogleCallback,
 ): Promise<CalledPass | "unknown" | "unsettled"> {
@@ -104,6 +104,6 @@ async function count(transaction: AnyDb, passId: string, event: string): Promise
 }
 
 /** A nonce by its hash: Google may write it as it likes. */
-function keyOf(nonce: string): string {
+function hashNonce(nonce: string): string {
   return createHash("sha256").update(nonce).digest("base64url");
 }

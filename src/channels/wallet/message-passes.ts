@@ -10,7 +10,7 @@ export interface MessagePassesPorts {
   readonly passes: Pick<PassStore, "find" | "noteMade" | "finishCreate" | "undoCreate" | "discard">;
   readonly bundles: BundleMaker;
   readonly google: GooglePassDeliverer & SaveLinks;
-  readonly fileLinks: Pick<FileLinks, "linkOf">;
+  readonly fileLinks: Pick<FileLinks, "createLink">;
 }
 
 /** How long a message waits before its provider of passes is asked again, if it was away. */
@@ -62,7 +62,7 @@ export class MessagePasses implements CarriedPasses {
       if (outcome.kind !== "delivered") return beforeMessage(outcome);
       await passes.noteMade(passId);
     }
-    const link = google.linkOf(pass, tenant);
+    const link = google.buildLink(pass, tenant);
     if (typeof link !== "string") return { kind: "failed", error: link.why };
     const save_token = link.slice(link.lastIndexOf("/") + 1);
     return { values: { pass_id: passId, save_link: link, save_token }, file: null };
@@ -70,10 +70,10 @@ export class MessagePasses implements CarriedPasses {
 
   private async appleFile(pass: Pass, tenant: Tenant): Promise<MadePass | Outcome> {
     const { bundles, fileLinks } = this.ports;
-    const bundle = await bundles.bundleOf(pass, tenant);
+    const bundle = await bundles.getBundle(pass, tenant);
     if (bundle === null) return { kind: "failed", error: "there is no such pass" };
     if ("why" in bundle) return { kind: "failed", error: bundle.why };
-    const { url: download_url, token: download_token } = fileLinks.linkOf(pass.tenantId, [pass.passId]);
+    const { url: download_url, token: download_token } = fileLinks.createLink(pass.tenantId, [pass.passId]);
     const sha256 = new Bun.CryptoHasher("sha256").update(bundle.bytes).digest("hex");
     const filename = `${pass.serial.replace(UNFIT, "_")}.pkpass`;
     const values = { pass_id: pass.passId, download_url, download_token };

@@ -183,7 +183,7 @@ function downloadPassEndpoint({ wallet }: PassEndpointPorts): Endpoint {
       if (pass.content.type !== "apple") {
         throw new ApiError("no_such_file", "a pass of type google has no file: use its save_link");
       }
-      const bundle = await wallet.fileTurns.inTurn(tenant.tenantId, () => wallet.bundles.bundleOf(pass, tenant));
+      const bundle = await wallet.fileTurns.inTurn(tenant.tenantId, () => wallet.bundles.getBundle(pass, tenant));
       if (bundle === null) throw noSuchPass();
       if ("why" in bundle) throw unusable(bundle);
       const { bytes, modifiedAt } = bundle;
@@ -236,7 +236,7 @@ function passStatusEndpoint(ports: PassEndpointPorts): Endpoint {
       },
     },
     handle: async ({ tenant, params: { id } }) =>
-      reply(200, await statusOf(ports, tenant, await findPass(ports.wallet, tenant, id))),
+      reply(200, await buildStatus(ports, tenant, await findPass(ports.wallet, tenant, id))),
   });
 }
 
@@ -316,7 +316,7 @@ async function updatePass(
   return { pass_id: passId, job_id: isRepeat ? answer.jobId : jobId, isRepeat, isUnchanged: unchanged !== undefined };
 }
 
-async function statusOf({ clock, wallet }: PassEndpointPorts, tenant: Tenant, pass: Pass): Promise<PassStatus> {
+async function buildStatus({ clock, wallet }: PassEndpointPorts, tenant: Tenant, pass: Pass): Promise<PassStatus> {
   const { passId: pass_id, version, content } = pass;
   if (content.type === "apple") {
     const installed_devices = await wallet.devices.count(pass_id);

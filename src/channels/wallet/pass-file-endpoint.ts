@@ -70,7 +70,7 @@ export function passFileEndpoint({ fileLinks, passes }: PassFilePorts, fileTurns
       // A deleted tenant's passes are still there until all of it is removed.
       if (linked === null || (await directory.byId(linked.tenantId)) === null) throw noSuchPass();
       const { passIds } = linked;
-      const bundles = await fileTurns.inTurn(passIds.join(), () => bundlesOf(passes, linked));
+      const bundles = await fileTurns.inTurn(passIds.join(), () => collectBundles(passes, linked));
       const modifiedAt = Math.max(...bundles.map(([, bundle]) => bundle.modifiedAt));
       const [first] = bundles;
       if (first === undefined) throw noSuchPass();
@@ -89,7 +89,7 @@ export function passFileEndpoint({ fileLinks, passes }: PassFilePorts, fileTurns
 }
 
 /** The stored bundles of the passes that are there. */
-async function bundlesOf(
+async function collectBundles(
   passes: PassFilePorts["passes"],
   { tenantId, passIds }: LinkedPasses,
 ): Promise<readonly (readonly [passId: string, bundle: PassBundle])[]> {
@@ -158,7 +158,7 @@ export function passLinkEndpoint({ wallet }: { readonly wallet: LinkingPorts }):
       if (passIds.length > 1 && bytes > passesFileBytesMax) {
         throw new ApiError(400, `pass_ids ${TOO_LARGE}: ask for fewer at a time`);
       }
-      const { url: download_url, token: download_token } = wallet.fileLinks.linkOf(tenantId, passIds);
+      const { url: download_url, token: download_token } = wallet.fileLinks.createLink(tenantId, passIds);
       return reply(200, { download_url, download_token });
     },
   });
@@ -166,7 +166,7 @@ export function passLinkEndpoint({ wallet }: { readonly wallet: LinkingPorts }):
 
 type LinkingPorts = Pick<WalletPorts, "bundles" | "fileTurns"> & {
   readonly passes: Pick<PassStore, "find">;
-  readonly fileLinks: Pick<FileLinks, "linkOf">;
+  readonly fileLinks: Pick<FileLinks, "createLink">;
 };
 
 /** How large the pass's file is. */
@@ -176,7 +176,7 @@ async function signedBytes(wallet: LinkingPorts, tenant: Tenant, id: string): Pr
   if (pass.content.type !== "apple") {
     throw new ApiError(400, `pass_ids: ${id} is a pass of type google, which has no file: use its save_link`);
   }
-  const bundle = await wallet.bundles.bundleOf(pass, tenant);
+  const bundle = await wallet.bundles.getBundle(pass, tenant);
   if (bundle === null) throw noSuchPass();
   if ("why" in bundle) throw unusable(bundle);
   return bundle.bytes.byteLength;

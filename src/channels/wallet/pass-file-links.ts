@@ -10,7 +10,7 @@ export interface LinkedPasses {
 /** Public links to the files of Apple passes, which messages carry. */
 export interface FileLinks {
   /** Always the same for the same passes in the same order. */
-  linkOf(tenantId: string, passIds: LinkedPasses["passIds"]): { readonly url: string; readonly token: string };
+  createLink(tenantId: string, passIds: LinkedPasses["passIds"]): { readonly url: string; readonly token: string };
   /** The passes that the token was signed for; null: it was altered, or is not ours. */
   read(token: string): LinkedPasses | null;
 }
@@ -45,23 +45,23 @@ export class PassFileLinks implements FileLinks {
     );
   }
 
-  linkOf(tenantId: string, passIds: LinkedPasses["passIds"]): { readonly url: string; readonly token: string } {
+  createLink(tenantId: string, passIds: LinkedPasses["passIds"]): { readonly url: string; readonly token: string } {
     const [key] = this.keys;
     if (key === undefined) throw new Error("there is no key to sign links with");
     const ids = passIds.map((passId) => Buffer.from(passId.replaceAll("-", ""), "hex"));
     const head = ids.length === 1 ? [] : [SEVERAL, Buffer.of(ids.length)];
     const content = Buffer.concat([...head, ...ids, Buffer.from(tenantId)]);
-    const token = Buffer.concat([tagOf(key, content), content]).toString("base64url");
+    const token = Buffer.concat([computeTag(key, content), content]).toString("base64url");
     return { url: `${this.publicUrl()}/p/${token}`, token };
   }
 
   read(token: string): LinkedPasses | null {
     if (!TOKEN.test(token)) return null;
     const bytes = Buffer.from(token, "base64url");
-    // The last character can contain unused bits: only the spelling that `linkOf` produces is valid.
+    // The last character can contain unused bits: only the spelling that `createLink` produces is valid.
     if (bytes.length <= TAG_BYTES + ID_BYTES || bytes.toString("base64url") !== token) return null;
     const [tag, content] = [bytes.subarray(0, TAG_BYTES), bytes.subarray(TAG_BYTES)];
-    if (!this.keys.some((key) => timingSafeEqual(tag, tagOf(key, content)))) return null;
+    if (!this.keys.some((key) => timingSafeEqual(tag, computeTag(key, content)))) return null;
     const isOne = !content.subarray(0, ID_BYTES).equals(SEVERAL);
     const [count, start] = isOne ? [1, 0] : [content[ID_BYTES] ?? 0, ID_BYTES + 1];
     const end = start + count * ID_BYTES;
@@ -75,6 +75,6 @@ function uuidAt(content: Buffer, at: number): string {
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
 }
 
-function tagOf(key: Uint8Array, content: Uint8Array): Buffer {
+function computeTag(key: Uint8Array, content: Uint8Array): Buffer {
   return createHmac("sha256", key).update(content).digest().subarray(0, TAG_BYTES);
 }

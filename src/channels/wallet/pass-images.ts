@@ -25,7 +25,7 @@ interface PassOwner {
 
 /** Stores the images of a new pass. */
 export async function addImages(transaction: AnyDb, owner: PassOwner, content: PassContent, sent: Images) {
-  const hashes = hashesOf(content);
+  const hashes = listHashes(content);
   if (hashes.length === 0) return;
   const stored = await held(transaction, owner, hashes, "key share");
   await store(transaction, owner, { hashes, stored, sent });
@@ -33,7 +33,7 @@ export async function addImages(transaction: AnyDb, owner: PassOwner, content: P
 
 /** Stores the images that a pass gets, and removes those that it had as the last. */
 export async function changeImages(transaction: AnyDb, owner: PassOwner, content: PassContent, sent: Images) {
-  const hashes = hashesOf(content);
+  const hashes = listHashes(content);
   const gone = await endUses(transaction, [owner.passId], hashes);
   const stored = await held(transaction, owner, [...hashes, ...gone], "update");
   await store(transaction, owner, { hashes, stored, sent });
@@ -67,15 +67,16 @@ export async function imagesProblem(
   content: PassContent,
   sent: Images,
 ): Promise<RefusedChange | null> {
-  const hashes = [...hashesOf(before.content), ...hashesOf(content)];
+  const hashes = [...listHashes(before.content), ...listHashes(content)];
   const rows = await transaction
     .select({ hash: passImages.hash, bytes: sql`octet_length(${passImages.png})`.mapWith(Number) })
     .from(passImages)
     .where(and(eq(passImages.tenantId, before.tenantId), among(passImages.hash, hashes)));
   const stored = new Map(rows.map(({ hash, bytes }) => [hash, bytes]));
-  const sizesOf = (one: PassContent) => filesOf(one).map((hash) => stored.get(hash) ?? sent.get(hash)?.byteLength ?? 0);
-  const problem = sizeProblem(sizesOf(content));
-  return problem === null || sumOf(sizesOf(content)) <= sumOf(sizesOf(before.content))
+  const listSizes = (one: PassContent) =>
+    listFiles(one).map((hash) => stored.get(hash) ?? sent.get(hash)?.byteLength ?? 0);
+  const problem = sizeProblem(listSizes(content));
+  return problem === null || sumOf(listSizes(content)) <= sumOf(listSizes(before.content))
     ? null
     : { why: problem.message };
 }
@@ -87,12 +88,12 @@ export function haveSameImages(one: PassContent, other: PassContent): boolean {
 }
 
 /** Each hash once. */
-function hashesOf(content: PassContent): readonly string[] {
-  return [...new Set(filesOf(content))];
+function listHashes(content: PassContent): readonly string[] {
+  return [...new Set(listFiles(content))];
 }
 
 /** The hash of each file. */
-function filesOf(content: PassContent): readonly string[] {
+function listFiles(content: PassContent): readonly string[] {
   return content.type === "apple" ? Object.values(content.images) : [];
 }
 

@@ -122,7 +122,7 @@ export class PassRepository implements PassStore {
 
   async discard(tenantId: string, jobId: string): Promise<void> {
     await this.undo(tenantId, jobId);
-    await this.failed.removeOf(tenantId, jobId);
+    await this.failed.removeForJob(tenantId, jobId);
   }
 
   /** The pass that was there to be undone, or null. */
@@ -141,8 +141,8 @@ export class PassRepository implements PassStore {
         .update(tenants)
         .set({
           tokens: sql`${tenants.tokens} + ${PRICE}::bigint`,
-          refunds: sql`case when ${tenants.refundDay} = ${dayOf(createdAt)} then ${tenants.refunds} + 1 else 1 end`,
-          refundDay: dayOf(createdAt),
+          refunds: sql`case when ${tenants.refundDay} = ${toDay(createdAt)} then ${tenants.refunds} + 1 else 1 end`,
+          refundDay: toDay(createdAt),
         })
         .where(eq(tenants.id, tenantId))
         .returning({ balance: tenants.tokens });
@@ -280,7 +280,7 @@ export class PassRepository implements PassStore {
 
   async bundle(passId: string): Promise<PassBundle | null> {
     const [row] = await this.options.database.read((db) => db.select(BUNDLE).from(passes).where(eq(passes.id, passId)));
-    return row === undefined ? null : bundleOf(row);
+    return row === undefined ? null : toBundle(row);
   }
 
   putBundle(passId: string, version: number, bytes: Uint8Array<ArrayBuffer>): Promise<PassBundle | null> {
@@ -291,7 +291,7 @@ export class PassRepository implements PassStore {
         .where(and(eq(passes.id, passId), ne(passes.state, "failed")))
         .for("update");
       if (row === undefined || row.passTypeId === null) return null;
-      const kept = bundleOf(row);
+      const kept = toBundle(row);
       if (kept !== null && kept.version >= version) return kept;
       const nowMs = this.options.clock.nowMs();
       const nowSeconds = Math.floor(nowMs / 1000);
@@ -367,7 +367,7 @@ class NotCharged extends Error {
 
 /** Checks and charges in one statement. Returns the remaining balance, or throws `NotCharged`. */
 async function charge(transaction: AnyDb, tenantId: string, at: Date): Promise<number> {
-  const mayFail = or(ne(tenants.refundDay, dayOf(at)), lt(tenants.refunds, walletLimits.refundsADayMax));
+  const mayFail = or(ne(tenants.refundDay, toDay(at)), lt(tenants.refunds, walletLimits.refundsADayMax));
   const [charged] = await transaction
     .update(tenants)
     .set({ tokens: sql`${tenants.tokens} - ${PRICE}::bigint` })
@@ -379,7 +379,7 @@ async function charge(transaction: AnyDb, tenantId: string, at: Date): Promise<n
   throw new NotCharged(rich.length === 0 ? "no_tokens" : "failed_often");
 }
 
-function dayOf(at: Date): number {
+function toDay(at: Date): number {
   return Math.floor(at.getTime() / DAY_MS);
 }
 
@@ -412,7 +412,7 @@ interface BundleRow {
   readonly modifiedAt: number | null;
 }
 
-function bundleOf({ bytes, version, modifiedAt }: BundleRow): PassBundle | null {
+function toBundle({ bytes, version, modifiedAt }: BundleRow): PassBundle | null {
   return bytes === null || version === null || modifiedAt === null ? null : { bytes, version, modifiedAt };
 }
 

@@ -146,13 +146,13 @@ export interface BundleMaker {
    * The bundle of the pass's version or a later one: the stored bundle, or else a new one that is signed and stored
    * first. Null: the pass is gone. `Unusable`: the credentials are missing, cannot sign, or sign for another pass type.
    */
-  bundleOf(pass: Pass, tenant: Tenant): Promise<PassBundle | Unusable | null>;
+  getBundle(pass: Pass, tenant: Tenant): Promise<PassBundle | Unusable | null>;
 }
 
 /** Signs what Wallet wants to see signed by the pass's own certificate. */
 export interface TokenSigner {
   /** A detached CMS signature over the text. `Unusable`: as `BundleMaker` says. */
-  signatureOf(text: string, pass: Pass, tenant: Tenant): Promise<Uint8Array<ArrayBuffer> | Unusable>;
+  signText(text: string, pass: Pass, tenant: Tenant): Promise<Uint8Array<ArrayBuffer> | Unusable>;
 }
 
 /** A pass as Google Wallet stores it. */
@@ -181,7 +181,7 @@ export interface GooglePasses {
 /** Links that add a pass to its holder's Google Wallet. */
 export interface SaveLinks {
   /** Always the same for a pass. `Unusable`: the credentials are missing or cannot sign. */
-  linkOf(pass: Pass, tenant: Tenant): string | Unusable;
+  buildLink(pass: Pass, tenant: Tenant): string | Unusable;
 }
 
 /** A device that has a pass, and the address of its pushes. */

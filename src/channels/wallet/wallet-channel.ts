@@ -18,7 +18,7 @@ export interface GooglePassDeliverer {
 
 export interface WalletChannelOptions {
   readonly passes: Pick<PassStore, "find" | "finishCreate" | "undoCreate" | "discard">;
-  readonly bundles: Pick<AppleBundles, "bundleOf" | "signerOf">;
+  readonly bundles: Pick<AppleBundles, "getBundle" | "findSigner">;
   readonly pusher: Pick<PassPusher, "push" | "stop">;
   readonly google: GooglePassDeliverer;
   readonly telemetry: Telemetry;
@@ -95,7 +95,7 @@ export class WalletChannel implements Channel {
     tenant: Tenant,
     signal: AbortSignal,
   ): Promise<Outcome> {
-    const bundle = await this.options.bundles.bundleOf(pass, tenant);
+    const bundle = await this.options.bundles.getBundle(pass, tenant);
     if (bundle === null) return { kind: "failed", error: "there is no such pass" };
     if ("why" in bundle) return { kind: "failed", error: bundle.why };
     if (action === "update" && isCurrent !== true) await this.push(pass, bundle.version, tenant, signal);
@@ -106,7 +106,7 @@ export class WalletChannel implements Channel {
     const { bundles, pusher } = this.options;
     if ((this.pushed.get(pass.passId) ?? 0) >= version) return;
     try {
-      const signer = await bundles.signerOf(pass, tenant);
+      const signer = await bundles.findSigner(pass, tenant);
       if ("why" in signer) this.notePushFailure(pass, signer.why);
       else await pusher.push(pass, signer, signal);
     } catch (error) {

@@ -9,7 +9,7 @@ interface PassResultPorts {
   readonly passes: Pick<PassStore, "find" | "bundle">;
   readonly bundles: BundleMaker;
   readonly saveLinks: SaveLinks;
-  readonly fileLinks: Pick<FileLinks, "linkOf">;
+  readonly fileLinks: Pick<FileLinks, "createLink">;
   readonly fileTurns: CallTurns;
 }
 
@@ -30,7 +30,7 @@ export async function withPass(
   const pass = await passes.find(tenant.tenantId, passId);
   if (pass === null) return job;
   if (pass.content.type === "google") {
-    const link = saveLinks.linkOf(pass, tenant);
+    const link = saveLinks.buildLink(pass, tenant);
     if (typeof link !== "string") {
       // Of a message, only what it says of its pass is missing; no repeated call gets a link that there will never be.
       if (job.channel !== "wallet" || link.isForGood) return job;
@@ -39,12 +39,12 @@ export async function withPass(
     return { ...job, result: { ...result, save_link: link } };
   }
   if (job.channel !== "wallet") {
-    return { ...job, result: { ...result, download_url: fileLinks.linkOf(pass.tenantId, [passId]).url } };
+    return { ...job, result: { ...result, download_url: fileLinks.createLink(pass.tenantId, [passId]).url } };
   }
   // A stored bundle needs no credentials; a later version is signed by its own job.
   const bundle = await fileTurns.inTurn(
     tenant.tenantId,
-    async () => (await passes.bundle(passId)) ?? bundles.bundleOf(pass, tenant),
+    async () => (await passes.bundle(passId)) ?? bundles.getBundle(pass, tenant),
   );
   if (bundle === null) throw noSuchPass();
   if ("why" in bundle) throw unusable(bundle);

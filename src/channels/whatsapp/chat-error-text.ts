@@ -40,7 +40,10 @@ function quotable(text: string): string {
 }
 
 /** The provider's error text as shown to a tenant, without the access token that it may repeat. */
-export function sayingOf({ code, status, message, details }: GraphError, { accessToken }: WhatsappSender): string {
+export function formatGraphError(
+  { code, status, message, details }: GraphError,
+  { accessToken }: WhatsappSender,
+): string {
   const withoutToken = (text: string) => text.replaceAll(accessToken, "(…)");
   return chatErrorText(code === null ? `HTTP ${status}` : `error ${code}`, {
     message: withoutToken(message),

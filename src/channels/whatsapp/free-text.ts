@@ -54,7 +54,7 @@ export function complaintAboutText(value: Json): string | null {
 }
 
 /** The text that a checked request gives. */
-export function freeTextOf(value: Json): TextPayload["text"] {
+export function toFreeText(value: Json): TextPayload["text"] {
   const { body, preview_url } = isJsonObject(value) ? value : { body: value };
   return { body: String(body), preview_url: preview_url === true };
 }
@@ -83,7 +83,7 @@ export async function closedWindow(
   { phoneNumberId, isOwn }: SendingNumber,
   { to, what }: { readonly to: string; readonly what: string },
 ): Promise<Refusal | null> {
-  const lastMs = await windows.lastWrittenMs(phoneNumberId, spellingsOf(to));
+  const lastMs = await windows.lastWrittenMs(phoneNumberId, listSpellings(to));
   if (lastMs !== null && lastMs + chatLimits.replyWindowMs > clock.nowMs()) return null;
   const rule = `${what} is only taken within 24 hours of the recipient's last message to the number that sends`;
   const message = `${rule}${isOwn ? sinceWhen(lastMs) : ""}: send a template (template_id) instead`;
@@ -103,7 +103,7 @@ function iso(unixMs: number): string {
  * How the provider may spell this number as a writer's (WhatsApp Cloud API, "Phone numbers"): in Mexico with a 1 and in
  * Argentina with a 9 after the country's code, in Brazil with or without the ninth digit after the area's.
  */
-export function spellingsOf(to: string): readonly string[] {
+export function listSpellings(to: string): readonly string[] {
   const rule = SPELLINGS.find(([pattern]) => pattern.test(to));
   return rule === undefined ? [to] : [to, to.replace(...rule)];
 }

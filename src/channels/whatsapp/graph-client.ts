@@ -63,10 +63,10 @@ export class GraphClient {
     }
     this.reachability.answered();
     const answer = parseObject(await boundedText(response, chatLimits.chatAnswerBytesMax).catch(() => null));
-    return this.replyOf(response, answer);
+    return this.toReply(response, answer);
   }
 
-  private replyOf({ status, ok, headers }: Response, answer: JsonObject | null): GraphReply {
+  private toReply({ status, ok, headers }: Response, answer: JsonObject | null): GraphReply {
     const waitMs = Math.max(retryAfterMs(headers.get("retry-after"), this.options.clock.nowMs()), regainMs(headers));
     const messageId = ok ? messageIdIn(answer) : null;
     if (messageId !== null) return { kind: "accepted", messageId, waitMs };
@@ -114,7 +114,7 @@ export function errorIn(status: number, answer: JsonObject | null): GraphError {
   const { code, message, title, error_data, details, error_user_msg, error_description } = error;
   const words = [message, title, error_description].find(isText) ?? "";
   const more = [isJsonObject(error_data) ? error_data["details"] : null, details, error_user_msg].find(isText);
-  return { status, code: codeOf(code), message: words, details: more ?? null };
+  return { status, code: parseCode(code), message: words, details: more ?? null };
 }
 
 function isText(value: unknown): value is string {
@@ -122,7 +122,7 @@ function isText(value: unknown): value is string {
 }
 
 /** Some gateways hand the number on as a text. */
-function codeOf(code: unknown): number | null {
+function parseCode(code: unknown): number | null {
   const number = typeof code === "string" && /^\d{1,9}$/.test(code) ? Number(code) : code;
   return typeof number === "number" && Number.isSafeInteger(number) ? number : null;
 }

@@ -102,18 +102,18 @@ const BY_CODE: ReadonlyMap<number, ErrorRule> = new Map(
 /** For replies with an unknown code or none. The first match decides. */
 const BY_STATUS: readonly { readonly from: number; readonly to: number; readonly rule: ErrorRule }[] = [
   // Accepted, and then an error that nobody knows: the message may have been sent.
-  { from: 200, to: 299, rule: ruleOf({ follows: "unknown_outcome" }) },
-  { from: 401, to: 401, rule: ruleOf({ follows: "refuse_sender", pauseMs: chatLimits.chatCredentialsPauseMs }) },
-  { from: 408, to: 408, rule: ruleOf({ follows: "retry" }) },
-  { from: 429, to: 429, rule: ruleOf({ follows: "slow_number" }) },
-  { from: 400, to: 499, rule: ruleOf({ follows: "fail" }) },
-  { from: 500, to: 599, rule: ruleOf({ follows: "away" }) },
+  { from: 200, to: 299, rule: buildRule({ follows: "unknown_outcome" }) },
+  { from: 401, to: 401, rule: buildRule({ follows: "refuse_sender", pauseMs: chatLimits.chatCredentialsPauseMs }) },
+  { from: 408, to: 408, rule: buildRule({ follows: "retry" }) },
+  { from: 429, to: 429, rule: buildRule({ follows: "slow_number" }) },
+  { from: 400, to: 499, rule: buildRule({ follows: "fail" }) },
+  { from: 500, to: 599, rule: buildRule({ follows: "away" }) },
 ];
-const OTHERWISE = ruleOf({ follows: "retry" });
+const OTHERWISE = buildRule({ follows: "retry" });
 /** "Unknown", and the provider's own fault. */
-const UNKNOWN_FAULT = ruleOf({ follows: "retry" });
+const UNKNOWN_FAULT = buildRule({ follows: "retry" });
 /** A gateway that timed out knows no more than we do after a time-out. */
-const GATEWAY_TIMEOUT = ruleOf({ follows: "unknown_outcome" });
+const GATEWAY_TIMEOUT = buildRule({ follows: "unknown_outcome" });
 
 /** The code decides; for unknown codes, the class of the HTTP status. */
 export function ruleFor({ code, status }: GraphError): ErrorRule {
@@ -129,7 +129,7 @@ export function isKnownCode(code: number): boolean {
   return BY_CODE.has(code);
 }
 
-function ruleOf(rule: Omit<ErrorRule, "codes">): ErrorRule {
+function buildRule(rule: Omit<ErrorRule, "codes">): ErrorRule {
   return { codes: [], ...rule };
 }
 

@@ -12,17 +12,19 @@ export function graphMessage(payload: WhatsappPayload, callbackData: string): Js
     messaging_product: "whatsapp",
     recipient_type: "individual",
     ...(WHATSAPP_USER_ID.test(payload.to) ? { recipient: payload.to } : { to: payload.to }),
-    ...contentOf(payload),
+    ...buildContent(payload),
     biz_opaque_callback_data: callbackData,
   };
 }
 
-function contentOf(payload: WhatsappPayload): JsonObject {
+function buildContent(payload: WhatsappPayload): JsonObject {
   if ("message" in payload) return payload.message;
-  return "text" in payload ? { type: "text", text: payload.text } : { type: "template", template: templateOf(payload) };
+  return "text" in payload
+    ? { type: "text", text: payload.text }
+    : { type: "template", template: buildTemplate(payload) };
 }
 
-function templateOf({ template, language, params, header, buttons = [], components = [] }: TemplatePayload) {
+function buildTemplate({ template, language, params, header, buttons = [], components = [] }: TemplatePayload) {
   const all = [...filledComponents({ header: header ?? null, params, buttons }), ...components];
   return {
     name: template,

@@ -3,7 +3,7 @@ import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../dom
 import { enumOf, optional } from "../../http/schemas.ts";
 import { complaintAboutMembers, presentMembers } from "../../http/sending/acceptance.ts";
 import { isPlaceholder } from "./carried-pass.ts";
-import { complaintAboutLink, linkSchema, uriOf } from "./media.ts";
+import { complaintAboutLink, linkSchema, toUri } from "./media.ts";
 import { AnyObject, complaintAboutRaw } from "./raw.ts";
 import type { HeaderType } from "./templates/header.ts";
 import {
@@ -62,7 +62,7 @@ const replyButtons: InteractiveKind = {
     ),
   },
   complaint: ({ buttons }, where) => {
-    if (!isListOf(buttons, BUTTONS_MAX)) return `${where}.buttons must be an array of 1 to ${BUTTONS_MAX} objects`;
+    if (!isBoundedList(buttons, BUTTONS_MAX)) return `${where}.buttons must be an array of 1 to ${BUTTONS_MAX} objects`;
     return complaintAboutChoices(buttons, `${where}.buttons`, { id: BUTTON_ID_CHARS_MAX, title: LABEL_CHARS_MAX });
   },
   action: ({ buttons }) => ({ buttons: objectsIn(buttons).map((reply) => ({ type: "reply", reply })) }),
@@ -126,7 +126,7 @@ const link: InteractiveKind = {
   },
   action: ({ display_text = "", url = "" }) => ({
     name: "cta_url",
-    parameters: { display_text, url: isPlaceholder(url) ? url : uriOf(String(url)) },
+    parameters: { display_text, url: isPlaceholder(url) ? url : toUri(String(url)) },
   }),
 };
 
@@ -241,7 +241,7 @@ export const INTERACTIVE_KINDS: Readonly<Record<string, InteractiveKind>> = {
 };
 
 function complaintAboutRows(sections: Json | undefined, where: string): string | null {
-  if (!isListOf(sections, ROWS_MAX)) return `${where} must be an array of 1 to ${ROWS_MAX} objects with rows`;
+  if (!isBoundedList(sections, ROWS_MAX)) return `${where} must be an array of 1 to ${ROWS_MAX} objects with rows`;
   const rows: JsonObject[] = [];
   for (const [at, given] of sections.entries()) {
     const here = `${where}[${at}]`;
@@ -252,7 +252,7 @@ function complaintAboutRows(sections: Json | undefined, where: string): string |
       (sections.length > 1 ? required(title, `${here}.title`) : null) ??
       complaintAboutLine(title, ROW_TITLE_CHARS_MAX, `${here}.title`);
     if (complaint !== null) return complaint;
-    if (!isListOf(section["rows"], ROWS_MAX)) return `${here}.rows must be an array of 1 to ${ROWS_MAX} objects`;
+    if (!isBoundedList(section["rows"], ROWS_MAX)) return `${here}.rows must be an array of 1 to ${ROWS_MAX} objects`;
     rows.push(...section["rows"]);
     if (rows.length > ROWS_MAX) return `${where} must not hold more than ${ROWS_MAX} rows in all`;
     const bounds = { id: ROW_ID_CHARS_MAX, title: ROW_TITLE_CHARS_MAX, description: ROW_TEXT_CHARS_MAX };
@@ -292,7 +292,7 @@ function required(value: Json | undefined, member: string): string | null {
   return value === undefined ? `${member} is required` : null;
 }
 
-function isListOf(value: Json | undefined, max: number): value is readonly JsonObject[] {
+function isBoundedList(value: Json | undefined, max: number): value is readonly JsonObject[] {
   return isJsonArray(value) && value.length > 0 && value.length <= max && value.every(isJsonObject);
 }
 

@@ -8,8 +8,8 @@ import {
   complaintAboutHeader,
   HEADER_SCHEMAS,
   type HeaderType,
-  headerOf,
   headerParameter,
+  readHeader,
 } from "./templates/header.ts";
 import { complaintAboutLine, complaintAboutLines } from "./templates/value-rules.ts";
 
@@ -33,7 +33,7 @@ function headerSchema(types: readonly HeaderType[]): TSchema {
 
 const line = (maxLength: number) => Type.String({ minLength: 1, maxLength });
 
-function schemaOf(
+function buildSchema(
   type: TSchema,
   members: TProperties,
   around: Omit<InteractiveKind, "members" | "action" | "complaint">,
@@ -55,8 +55,8 @@ function schemaOf(
 /** The member `interactive` of a chat send. */
 export const InteractiveSchema = Type.Union(
   [
-    ...Object.entries(INTERACTIVE_KINDS).map(([type, kind]) => schemaOf(Type.Literal(type), kind.members, kind)),
-    schemaOf(
+    ...Object.entries(INTERACTIVE_KINDS).map(([type, kind]) => buildSchema(Type.Literal(type), kind.members, kind)),
+    buildSchema(
       Type.String({ pattern: TYPE.source, description: "A type of the provider's." }),
       { action: AnyObject("Its action, which reaches the provider unchanged: up to 16 KiB.") },
       OTHER,
@@ -70,7 +70,7 @@ export function complaintAboutInteractive(value: Json): string | null {
   if (!isJsonObject(value)) return `${WHERE} must be an object with a type`;
   const given = presentMembers(value);
   const { type } = given;
-  const kind = kindOf(given);
+  const kind = findKind(given);
   const known = Object.keys(INTERACTIVE_KINDS).join(", ");
   if (typeof type !== "string" || !TYPE.test(type) || (kind === null && given["action"] === undefined)) {
     return `${WHERE}.type must be one of ${known}, or another of the provider's beside action`;
@@ -104,7 +104,7 @@ function complaintAround(
 }
 
 /** Null: the provider's action is given as it is. */
-function kindOf({ type, action }: JsonObject): InteractiveKind | null {
+function findKind({ type, action }: JsonObject): InteractiveKind | null {
   if (typeof type !== "string" || action !== undefined) return null;
   return Object.hasOwn(INTERACTIVE_KINDS, type) ? (INTERACTIVE_KINDS[type] ?? null) : null;
 }
@@ -113,12 +113,12 @@ function kindOf({ type, action }: JsonObject): InteractiveKind | null {
 export function graphInteractive(value: JsonObject): JsonObject {
   const given = presentMembers(value);
   const { type = "", body, footer, action = {} } = given;
-  const header = headerOf(given["header"]);
+  const header = readHeader(given["header"]);
   return {
     type,
     ...(header === null ? null : { header: headerParameter(header) }),
     ...(body === undefined ? null : { body: { text: body } }),
     ...(footer === undefined ? null : { footer: { text: footer } }),
-    action: kindOf(given)?.action(given) ?? action,
+    action: findKind(given)?.action(given) ?? action,
   };
 }

@@ -64,23 +64,23 @@ export function complaintAboutLink(value: Json): string | null {
   if (typeof value !== "string" || !HTTPS.test(value) || value.length > limits.linkUrlBytesMax) return address;
   if (NOT_IN_LINKS.test(value)) return `${address} without blanks and control characters: write a blank as %20`;
   if (parseUrl(value) === null) return `${address}, with a host that can exist`;
-  return uriOf(value).length <= limits.linkUrlBytesMax ? null : `${address} once its letters beyond ASCII are escaped`;
+  return toUri(value).length <= limits.linkUrlBytesMax ? null : `${address} once its letters beyond ASCII are escaped`;
 }
 
 /**
  * The address as the provider takes it: letters beyond ASCII are escaped, in the host by IDNA (RFC 3987, 3.1). One without any stays as
  * it is.
  */
-export function uriOf(link: string): string {
+export function toUri(link: string): string {
   return ASCII.test(link) ? link : (parseUrl(link)?.href ?? link);
 }
 
 const ASCII = /^[\x21-\x7e]*$/;
 
 /** The source that a checked request names, or that was queued. */
-export function sourceOf({ link, id }: JsonObject): MediaSource {
+export function readSource({ link, id }: JsonObject): MediaSource {
   return {
-    ...(typeof link === "string" ? { link: uriOf(link) } : null),
+    ...(typeof link === "string" ? { link: toUri(link) } : null),
     ...(typeof id === "string" ? { id } : null),
   };
 }

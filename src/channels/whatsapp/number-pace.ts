@@ -30,7 +30,7 @@ export class NumberPace {
 
   /** Milliseconds until the tenant may send from the number; 0: now. Reserves the tenant's turn. */
   waitMs({ phoneNumberId, accessToken }: WhatsappSender, tenantId: string): number {
-    const state = this.stateOf(phoneNumberId);
+    const state = this.getState(phoneNumberId);
     const nowMs = this.clock.monotonicMs();
     const refusedMs = refusedFor(state, accessToken, nowMs);
     const stoppedMs = Math.max(state.pausedUntilMs - nowMs, state.breaker.waitMs(nowMs), refusedMs);
@@ -41,7 +41,7 @@ export class NumberPace {
 
   /** The tenant sends a message. Returns the time of sending, by which `slow` identifies it. */
   take({ phoneNumberId }: WhatsappSender, tenantId: string): number {
-    const state = this.stateOf(phoneNumberId);
+    const state = this.getState(phoneNumberId);
     const nowMs = this.clock.monotonicMs();
     state.turns.take(tenantId, nowMs, state.rate.at(nowMs));
     state.breaker.take(nowMs);
@@ -51,50 +51,50 @@ export class NumberPace {
   /** The provider judged a message, with any result. Returns whether the number was stopped by failures. */
   judged({ phoneNumberId }: WhatsappSender): boolean {
     this.failing.clear();
-    return this.stateOf(phoneNumberId).breaker.works();
+    return this.getState(phoneNumberId).breaker.works();
   }
 
   /** The provider failed for a message sent at `sentAtMs`, and the message is not to blame. */
   failed({ phoneNumberId }: WhatsappSender, sentAtMs: number): Failure {
     if (this.failing.size < chatLimits.chatFailingNumbersMax) this.failing.add(phoneNumberId);
-    const isStopped = this.stateOf(phoneNumberId).breaker.failed(this.clock.monotonicMs(), sentAtMs);
+    const isStopped = this.getState(phoneNumberId).breaker.failed(this.clock.monotonicMs(), sentAtMs);
     return { isStopped, isApi: this.failing.size >= chatLimits.chatFailingNumbersMax };
   }
 
   /** Milliseconds that a number still pauses for failures; 0: it may send. */
   failingMs({ phoneNumberId }: WhatsappSender): number {
-    return this.stateOf(phoneNumberId).breaker.waitMs(this.clock.monotonicMs());
+    return this.getState(phoneNumberId).breaker.waitMs(this.clock.monotonicMs());
   }
 
   /** The provider accepted a message. */
   succeeded({ phoneNumberId }: WhatsappSender): void {
-    const state = this.stateOf(phoneNumberId);
+    const state = this.getState(phoneNumberId);
     state.rate.succeeded();
     state.refusedToken = null;
   }
 
   /** The provider throttled a message sent at `sentAtMs`: the number sends too fast. */
   slow({ phoneNumberId }: WhatsappSender, sentAtMs: number): void {
-    this.stateOf(phoneNumberId).rate.throttled(this.clock.monotonicMs(), sentAtMs);
+    this.getState(phoneNumberId).rate.throttled(this.clock.monotonicMs(), sentAtMs);
   }
 
   /** Pauses the number for this long. */
   pause({ phoneNumberId }: WhatsappSender, forMs: number): void {
-    const state = this.stateOf(phoneNumberId);
+    const state = this.getState(phoneNumberId);
     const untilMs = this.clock.monotonicMs() + Math.min(forMs, chatLimits.chatPauseMsMax);
     state.pausedUntilMs = Math.max(state.pausedUntilMs, untilMs);
   }
 
   /** Pauses the number for this long while it uses this token. Returns whether the token was good before. */
   refuse({ phoneNumberId, accessToken }: WhatsappSender, forMs: number): boolean {
-    const state = this.stateOf(phoneNumberId);
+    const state = this.getState(phoneNumberId);
     const isNews = state.refusedToken !== accessToken;
     state.refusedToken = accessToken;
     state.refusedUntilMs = this.clock.monotonicMs() + Math.min(forMs, chatLimits.chatPauseMsMax);
     return isNews;
   }
 
-  private stateOf(phoneNumberId: string): NumberState {
+  private getState(phoneNumberId: string): NumberState {
     const known = this.numbers.get(phoneNumberId);
     if (known !== undefined) return known;
     if (this.numbers.size >= chatLimits.chatNumbersMax) this.forgetUneventful();

@@ -1,6 +1,6 @@
 import { isJsonArray, isJsonObject, type JsonObject, parseJsonObject, parseWritten } from "../../domain/texts/json.ts";
-import { buttonsOf, type MessageButton } from "./templates/buttons.ts";
-import { headerOf, type MessageHeader } from "./templates/header.ts";
+import { type MessageButton, readButtons } from "./templates/buttons.ts";
+import { type MessageHeader, readHeader } from "./templates/header.ts";
 import { type MessageParams, queuedParams } from "./templates/params.ts";
 
 /** What is queued of a message from a template. Aliases are translated, values are text. */
@@ -56,8 +56,8 @@ function templateIn(parsed: JsonObject, to: string): TemplatePayload | null {
   const template = isJsonObject(named) ? (named["composed"] ?? named["name"]) : named;
   if (typeof template !== "string" || typeof language !== "string") return null;
   const params = queuedParams(parsed["params"]);
-  const header = parsed["header"] === undefined ? undefined : headerOf(parsed["header"]);
-  const buttons = parsed["buttons"] === undefined ? undefined : buttonsOf(parsed["buttons"]);
+  const header = parsed["header"] === undefined ? undefined : readHeader(parsed["header"]);
+  const buttons = parsed["buttons"] === undefined ? undefined : readButtons(parsed["buttons"]);
   const components = parsed["components"];
   if (params === null || header === null || buttons === null) return null;
   return {

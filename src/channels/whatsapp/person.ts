@@ -27,27 +27,27 @@ export interface ChangedPerson {
 const NAME_CHARS_MAX = 256;
 
 /** Everything that a person can be sent to by, or asked for. */
-export function idsOf({ from, userId, parentUserId }: PersonIds): readonly string[] {
+export function listIds({ from, userId, parentUserId }: PersonIds): readonly string[] {
   return [from, userId, parentUserId].filter((id) => id !== null);
 }
 
 /** Who wrote this message; null: it names nobody. `contacts` are those of its call. */
-export function writerOf(message: JsonObject, contacts: Json | undefined): Person | null {
+export function readWriter(message: JsonObject, contacts: Json | undefined): Person | null {
   const own = personIds([message["from"], message["from_user_id"], message["from_parent_user_id"]]);
   const listed = (Array.isArray(contacts) ? contacts : []).filter(isJsonObject);
   const isOwn = (contact: JsonObject) => {
-    const ids = idsOf(contactIds(contact));
-    return idsOf(own).some((id) => ids.includes(id));
+    const ids = listIds(contactIds(contact));
+    return listIds(own).some((id) => ids.includes(id));
   };
   // A call with one message may name its writer in the contact alone.
-  const contact = listed.find(isOwn) ?? (idsOf(own).length === 0 && listed.length === 1 ? listed[0] : undefined);
+  const contact = listed.find(isOwn) ?? (listIds(own).length === 0 && listed.length === 1 ? listed[0] : undefined);
   const other = contact === undefined ? own : contactIds(contact);
   const ids: PersonIds = {
     from: own.from ?? other.from,
     userId: own.userId ?? other.userId,
     parentUserId: own.parentUserId ?? other.parentUserId,
   };
-  if (idsOf(ids).length === 0) return null;
+  if (listIds(ids).length === 0) return null;
   const profile = isJsonObject(contact?.["profile"]) ? contact["profile"] : {};
   return {
     ...ids,
@@ -69,12 +69,12 @@ export function changedPerson(message: JsonObject): ChangedPerson | null {
     system["previous_user_id"] ?? message["from_user_id"],
     system["previous_parent_user_id"] ?? message["from_parent_user_id"],
   ]);
-  const [old, fresh] = [idsOf(before), idsOf(after)];
+  const [old, fresh] = [listIds(before), listIds(after)];
   return old.length > 0 && fresh.some((id) => !old.includes(id)) ? { before, after } : null;
 }
 
 /** Whom a system message is about: system messages may name nobody but there. */
-export function subjectOf(message: JsonObject): Person | null {
+export function readSubject(message: JsonObject): Person | null {
   const changed = changedPerson(message);
   if (changed === null) return null;
   return { ...changed.before, username: null, name: null };

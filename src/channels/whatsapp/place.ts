@@ -37,7 +37,7 @@ function isWithin(value: Json | undefined, most: number): boolean {
 }
 
 /** The place that a checked request names, or that was queued; null: it is none. */
-export function placeOf({ latitude, longitude, name, address }: JsonObject): Place | null {
+export function readPlace({ latitude, longitude, name, address }: JsonObject): Place | null {
   if (typeof latitude !== "number" || typeof longitude !== "number") return null;
   return {
     latitude,

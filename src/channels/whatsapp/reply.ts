@@ -2,11 +2,11 @@ import { type TProperties, Type } from "@sinclair/typebox";
 import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../domain/texts/json.ts";
 import { optional } from "../../http/schemas.ts";
 import { complaintAboutMembers, presentMembers } from "../../http/sending/acceptance.ts";
-import { complaintAboutText, FreeTextSchema, freeTextOf } from "./free-text.ts";
+import { complaintAboutText, FreeTextSchema, toFreeText } from "./free-text.ts";
 import { complaintAboutInteractive, graphInteractive, InteractiveSchema } from "./interactive.ts";
 import { chatLimits } from "./limits.ts";
-import { complaintAboutSource, MEDIA_SOURCE, ONE_SOURCE, sourceOf } from "./media.ts";
-import { complaintAboutPlace, graphPlace, PLACE_MEMBERS, placeOf } from "./place.ts";
+import { complaintAboutSource, MEDIA_SOURCE, ONE_SOURCE, readSource } from "./media.ts";
+import { complaintAboutPlace, graphPlace, PLACE_MEMBERS, readPlace } from "./place.ts";
 import { complaintAboutRaw } from "./raw.ts";
 import { FILENAME_CHARS_MAX } from "./templates/header.ts";
 import { complaintAboutLine, complaintAboutLines } from "./templates/value-rules.ts";
@@ -76,12 +76,12 @@ interface ReplyKind {
 
 /** By the member of a send that asks for it. */
 const KINDS = {
-  text: { schema: FreeTextSchema, complaint: complaintAboutText, graph: (value) => ["text", freeTextOf(value)] },
+  text: { schema: FreeTextSchema, complaint: complaintAboutText, graph: (value) => ["text", toFreeText(value)] },
   media: { schema: MediaSchema, complaint: complaintAboutMedia, graph: graphMedia },
   location: {
     schema: Type.Object(PLACE_MEMBERS, { $id: "ChatLocation", ...STRICT }),
     complaint: complaintAboutLocation,
-    graph: (value) => ["location", graphPlace(placeOf(objectIn(value)) ?? { latitude: 0, longitude: 0 })],
+    graph: (value) => ["location", graphPlace(readPlace(objectIn(value)) ?? { latitude: 0, longitude: 0 })],
   },
   contacts: { schema: ContactsSchema, complaint: complaintAboutContacts, graph: (value) => ["contacts", value] },
   reaction: { schema: ReactionSchema, complaint: complaintAboutReaction, graph: (value) => ["reaction", value] },
@@ -121,7 +121,7 @@ export function complaintAboutReply(body: JsonObject, name: ReplyName): string |
 }
 
 /** A checked message without a template, in the provider's form. */
-export function replyOf(body: JsonObject, name: ReplyName): JsonObject {
+export function buildReply(body: JsonObject, name: ReplyName): JsonObject {
   const [type, content] = KINDS[name].graph(body[name] ?? null);
   const { reply_to: message_id } = body;
   return { ...(message_id === undefined ? null : { context: { message_id } }), type, [type]: content };
@@ -146,7 +146,7 @@ function complaintAboutMedia(value: Json): string | null {
 
 function graphMedia(value: Json): readonly [string, Json] {
   const { type, link, id, ...others } = presentMembers(objectIn(value));
-  return [String(type), { ...sourceOf({ ...(link && { link }), ...(id && { id }) }), ...others }];
+  return [String(type), { ...readSource({ ...(link && { link }), ...(id && { id }) }), ...others }];
 }
 
 function complaintAboutLocation(value: Json): string | null {

@@ -6,19 +6,19 @@ import type { Tenant } from "../../domain/tenants/tenant.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../domain/texts/json.ts";
 import { optional } from "../../http/schemas.ts";
 import { type Acceptance, presentMembers, type Refusal, unknownMember } from "../../http/sending/acceptance.ts";
-import { closedWindow, freeTextOf, type ReplyWindowPorts } from "./free-text.ts";
+import { closedWindow, type ReplyWindowPorts, toFreeText } from "./free-text.ts";
 import { chatLimits } from "./limits.ts";
 import { encodePayload } from "./payload.ts";
 import {
+  buildReply,
   complaintAboutReply,
   REPLY_CHOICES,
   REPLY_MEMBERS,
   REPLY_NAMES,
   type ReplyName,
   replyIn,
-  replyOf,
 } from "./reply.ts";
-import { buttonsOf, complaintAboutButtons, MessageButtonsSchema } from "./templates/buttons.ts";
+import { complaintAboutButtons, MessageButtonsSchema, readButtons } from "./templates/buttons.ts";
 import {
   CardsSchema,
   ComponentsSchema,
@@ -26,8 +26,8 @@ import {
   furtherComponents,
   OfferSchema,
 } from "./templates/components.ts";
-import { complaintAboutHeader, headerOf, MessageHeaderSchema } from "./templates/header.ts";
-import { complaintAboutParams, MessageParamsSchema, paramsOf } from "./templates/params.ts";
+import { complaintAboutHeader, MessageHeaderSchema, readHeader } from "./templates/header.ts";
+import { complaintAboutParams, MessageParamsSchema, readParams } from "./templates/params.ts";
 import type { TemplateDesk } from "./templates/template-desk.ts";
 import { isPlainLine } from "./templates/value-rules.ts";
 
@@ -213,9 +213,9 @@ function templateJob(tenant: Tenant, body: JsonObject, { templates }: ChatSendPo
   const sent = {
     name: alias?.metaName ?? own,
     language: typeof language === "string" ? language : (alias?.languageCode ?? DEFAULT_LANGUAGE),
-    params: paramsOf(body["params"]),
-    header: headerOf(body["header"]) ?? alias?.header ?? null,
-    buttons: buttonsOf(body["buttons"]) ?? [],
+    params: readParams(body["params"]),
+    header: readHeader(body["header"]) ?? alias?.header ?? null,
+    buttons: readButtons(body["buttons"]) ?? [],
   };
   const components = furtherComponents(body);
   const payload = encodePayload({
@@ -246,7 +246,7 @@ function replyJob(tenant: Tenant, { body, name }: Reply, ports: ChatSendPorts): 
   const { text, reply_to: quoted } = body;
   // A release that knows no other messages without a template reads text.
   const isText = text !== undefined && quoted === undefined;
-  const payload = encodePayload(isText ? { to, text: freeTextOf(text) } : { to, message: replyOf(body, name) });
+  const payload = encodePayload(isText ? { to, text: toFreeText(text) } : { to, message: buildReply(body, name) });
   const job = { recipient: normalisedRecipient(to), payload };
   const sender = whatsappSenderOf(tenant, ports.platform);
   if (sender === null) return { ok: true, job };

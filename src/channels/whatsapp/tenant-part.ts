@@ -2,9 +2,9 @@ import type { WhatsappAlias, WhatsappSender } from "../../domain/channels/whatsa
 import type { TenantPart, TenantTable } from "../../storage/tenant-part.ts";
 import { parseWhatsappCredentials, whatsappCredentialsPlace } from "./credentials.ts";
 import { aliases, chatTemplates } from "./tables.ts";
-import { aliasOf } from "./templates/alias-repository.ts";
+import { toAlias } from "./templates/alias-repository.ts";
 import type { TemplateList } from "./templates/template-list.ts";
-import { listOf } from "./templates/template-repository.ts";
+import { toTemplateList } from "./templates/template-repository.ts";
 
 interface WhatsappMembers {
   readonly whatsapp: {
@@ -26,7 +26,7 @@ const ALIASES: TenantTable<WhatsappAlias, typeof aliases.$inferSelect> = {
   key: { tenantId: aliases.tenantId, name: aliases.alias },
   sized: aliases.params,
   select: (db, where) => db.select().from(aliases).where(where),
-  parse: (row) => [row.alias, aliasOf(row)],
+  parse: (row) => [row.alias, toAlias(row)],
 };
 
 const TEMPLATES: TenantTable<TemplateList, typeof chatTemplates.$inferSelect> = {
@@ -34,7 +34,7 @@ const TEMPLATES: TenantTable<TemplateList, typeof chatTemplates.$inferSelect> = 
   key: { tenantId: chatTemplates.tenantId, name: chatTemplates.accountId },
   sized: chatTemplates.templates,
   select: (db, where) => db.select().from(chatTemplates).where(where),
-  parse: (row) => [row.accountId, listOf(row)],
+  parse: (row) => [row.accountId, toTemplateList(row)],
 };
 
 /** The tenant's chat settings that are kept in memory. */

@@ -27,7 +27,7 @@ export class TurnQueue {
     this.dropAbsent(nowMs);
     const turn = this.turns.get(tenantId);
     const intervalMs = 1000 / perSecond;
-    const dueMs = this.nextMs + this.aheadOf(turn) * intervalMs - burstMs(intervalMs);
+    const dueMs = this.nextMs + this.countAhead(turn) * intervalMs - burstMs(intervalMs);
     const waitMs = Math.max(0, dueMs - nowMs);
     const keptUntilMs = nowMs + Math.min(waitMs, chatLimits.chatAskAgainMs) + chatLimits.chatTurnLateMsMax;
     if (turn !== undefined) turn.keptUntilMs = keptUntilMs;
@@ -48,7 +48,7 @@ export class TurnQueue {
   }
 
   /** How many turns come before this one, not counting abandoned places in between. */
-  private aheadOf(turn: Turn | undefined): number {
+  private countAhead(turn: Turn | undefined): number {
     if (turn === undefined) return this.turns.size;
     const first = this.turns.values().next().value ?? turn;
     return Math.min(turn.number - first.number, this.turns.size - 1);

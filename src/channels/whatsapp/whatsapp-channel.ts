@@ -9,7 +9,7 @@ import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Tenant } from "../../domain/tenants/tenant.ts";
 import { maskedText } from "../../domain/texts/masked.ts";
 import type { CallbackSigner } from "./callbacks/callback-keys.ts";
-import { sayingOf } from "./chat-error-text.ts";
+import { formatGraphError } from "./chat-error-text.ts";
 import { GraphClient, type GraphReply } from "./graph-client.ts";
 import { type Consequence, type ErrorRule, type GraphError, isKnownCode, ruleFor } from "./graph-errors.ts";
 import { graphMessage } from "./graph-message.ts";
@@ -98,10 +98,10 @@ export class WhatsappChannel implements Channel {
     const reply = await this.client.send(sender, graphMessage(payload, callbackData), signal);
     const sent = { job, sender, own: tenant.whatsapp.sender !== null, to: payload.to, sentAtMs };
     const asked = reply.kind === "called_off" ? {} : { relay: this.relay.name, ...saidBy(reply, sender) };
-    return { ...this.outcomeOf(reply, sent), ...asked };
+    return { ...this.toOutcome(reply, sent), ...asked };
   }
 
-  private outcomeOf(reply: GraphReply, delivery: SentMessage): Outcome {
+  private toOutcome(reply: GraphReply, delivery: SentMessage): Outcome {
     const { sender, to } = delivery;
     switch (reply.kind) {
       case "accepted":
@@ -127,7 +127,7 @@ export class WhatsappChannel implements Channel {
     if (!SAYS_NOTHING.includes(rule.follows)) this.judged(delivery);
     const code = error.code !== null && isKnownCode(error.code) ? String(error.code) : "other";
     this.options.telemetry.count("chat_provider_errors", { code, follows: rule.follows });
-    const said = sayingOf(error, sender);
+    const said = formatGraphError(error, sender);
     const pauseMs = Math.min(Math.max(rule.pauseMs ?? 0, askedMs), chatLimits.chatPauseMsMax);
     const later = pauseMs === 0 ? {} : { afterMs: pauseMs };
     switch (rule.follows) {
@@ -231,5 +231,5 @@ function spacedOut(afterMs: number): Outcome {
 /** What operators see of the reply. */
 function saidBy(reply: GraphReply, sender: WhatsappSender): { readonly reply?: string } {
   if (reply.kind === "accepted") return { reply: `accepted as ${reply.messageId}` };
-  return reply.kind === "refused" ? { reply: sayingOf(reply.error, sender) } : {};
+  return reply.kind === "refused" ? { reply: formatGraphError(reply.error, sender) } : {};
 }

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { programOf } from "../../../src/channels/email/links/known-programs.ts";
-import { messageIdOf } from "../../../src/channels/email/message-id.ts";
+import { identifyProgram } from "../../../src/channels/email/links/known-programs.ts";
+import { formatMessageId } from "../../../src/channels/email/message-id.ts";
 import { MailReports } from "../../../src/channels/email/reports/mail-reports.ts";
 import { judgeRefusal } from "../../../src/domain/channels/mail-refusals.ts";
 import type { DeliveryReport } from "../../../src/domain/jobs/report.ts";
@@ -41,7 +41,7 @@ describe("a program that opens messages or follows links is told by its name", (
     const cases = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
     const wrong = cases.filter((line) => {
       const [answer, name, userAgent = ""] = line.split("\t");
-      const program = programOf(userAgent);
+      const program = identifyProgram(userAgent);
       return (program?.isMachine ?? false) !== (answer === "machine") || (program?.name ?? "-") !== name;
     });
     expect({ cases: cases.length > 0, wrong }).toEqual({ cases: true, wrong: [] });
@@ -72,7 +72,7 @@ function caseOf(text: string) {
   const link = linkTokens.sign({ purpose: "unsubscribe", tenantId: "acme", jobId: JOB, recipient });
   const message = text
     .slice(end + 2)
-    .replaceAll("{{message-id}}", messageIdOf(JOB, "acme", "example.com"))
+    .replaceAll("{{message-id}}", formatMessageId(JOB, "acme", "example.com"))
     .replaceAll("{{return-path}}", `b+${JOB}@bounce.example.com`)
     .replaceAll("{{link}}", link);
   return { answer: fields.get("answer") ?? "", says: fields.get("says") ?? "", recipient, message };

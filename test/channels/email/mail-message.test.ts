@@ -6,7 +6,7 @@ import { Template } from "../../../src/channels/email/content/template.ts";
 import { trackedHtml } from "../../../src/channels/email/content/tracked-html.ts";
 import { EmailComposer } from "../../../src/channels/email/email-composer.ts";
 import { encodedText, withCrlf } from "../../../src/channels/email/mime/body-encoding.ts";
-import { mailboxOf } from "../../../src/channels/email/mime/header-values.ts";
+import { toMailbox } from "../../../src/channels/email/mime/header-values.ts";
 import { type MailParts, mailMessage } from "../../../src/channels/email/mime/mail-message.ts";
 import { LinesAndFiles } from "../../../src/channels/email/mime/message-rest.ts";
 import type { Attachment } from "../../../src/channels/email/mime/multipart.ts";
@@ -164,8 +164,8 @@ async function specimen(next: () => number, signer: MailParts["signer"] = null):
   const { subject, html, text } = composed.content;
   if (html === null) throw new Error("a template has HTML");
   const [fromName, toName, to] = [one(NAMES, ""), one(NAMES, ""), one(ADDRESSES, "")];
-  const from = mailboxOf({ address: "orders@shop.example.test", name: fromName });
-  const recipient = mailboxOf({ address: to, name: toName });
+  const from = toMailbox({ address: "orders@shop.example.test", name: fromName });
+  const recipient = toMailbox({ address: to, name: toName });
   if (from === null || recipient === null) throw new Error("an address that cannot be sent to");
   const message = await mailMessage({
     from,
@@ -266,12 +266,12 @@ describe("a message with copies, headers and files", () => {
     readonly text?: string;
     readonly attachments: readonly Attachment[];
   }) {
-    const from = mailboxOf({ address: "orders@shop.example.test", name: null });
+    const from = toMailbox({ address: "orders@shop.example.test", name: null });
     const [to, cc] = [
-      mailboxOf({ address: "ann@example.test", name: "Ann" }),
-      mailboxOf({ address: "bob@example.test", name: "Bøb" }),
+      toMailbox({ address: "ann@example.test", name: "Ann" }),
+      toMailbox({ address: "bob@example.test", name: "Bøb" }),
     ];
-    const reply = mailboxOf({ address: "help@shop.example.test", name: null });
+    const reply = toMailbox({ address: "help@shop.example.test", name: null });
     if (from === null || to === null || cc === null || reply === null) throw new Error("an address");
     if (key === undefined || key === null) throw new Error("the domain has a key");
     const { html, text, attachments } = parts;

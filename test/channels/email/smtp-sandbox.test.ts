@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import nodemailer from "nodemailer";
-import { messageIdOf } from "../../../src/channels/email/message-id.ts";
+import { formatMessageId } from "../../../src/channels/email/message-id.ts";
 import {
   type SmtpSandbox,
   type SmtpSandboxOptions,
@@ -14,7 +14,7 @@ import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";
 
 const JOB = { jobId: "0197f3a0-1111-7222-8333-444455556666", tenantId: "acme" };
-const MESSAGE_ID = messageIdOf(JOB.jobId, JOB.tenantId, "acme.test");
+const MESSAGE_ID = formatMessageId(JOB.jobId, JOB.tenantId, "acme.test");
 
 let running: SmtpSandbox[] = [];
 let clients: Socket[] = [];

@@ -6,7 +6,7 @@ import type { MailMessage } from "../../../src/channels/email/mime/mail-message.
 import { RelayPool } from "../../../src/channels/email/smtp/relay-pool.ts";
 import { RelayRoute } from "../../../src/channels/email/smtp/relay-route.ts";
 import { ReplyReader } from "../../../src/channels/email/smtp/reply-reader.ts";
-import { failureOf, type SmtpFailure, smtpOutcome } from "../../../src/channels/email/smtp/smtp-replies.ts";
+import { type SmtpFailure, smtpOutcome, toSmtpFailure } from "../../../src/channels/email/smtp/smtp-replies.ts";
 import { SmtpError, type SmtpPlace, SmtpSession } from "../../../src/channels/email/smtp/smtp-session.ts";
 import { eventually } from "../../support/eventually.ts";
 import { type Script, startScriptedSmtp } from "../../support/scripted-smtp.ts";
@@ -538,7 +538,7 @@ describe("a message has the outcome that nodemailer's own connection reports", (
     const ours = await (await aSession(port))
       .send(MAIL, NEVER)
       .catch((error: unknown) => (error instanceof SmtpError ? error.failure : error));
-    const theirs = await sentByNodemailer(port).catch((error: unknown) => failureOf(error, "message"));
+    const theirs = await sentByNodemailer(port).catch((error: unknown) => toSmtpFailure(error, "message"));
     // What was lost, it lost at a socket; we say the command's refusal before the loss of the connection behind it.
     const plain = (result: unknown) =>
       typeof result === "object" && result !== null ? { ...result, code: null, command: null, stage: null } : result;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import PostalMime from "postal-mime";
 import { readAttachments } from "../../../src/channels/email/attachments.ts";
-import { mailboxOf, subjectValue } from "../../../src/channels/email/mime/header-values.ts";
+import { subjectValue, toMailbox } from "../../../src/channels/email/mime/header-values.ts";
 import { type MailParts, mailMessage } from "../../../src/channels/email/mime/mail-message.ts";
 import type { Attachment } from "../../../src/channels/email/mime/multipart.ts";
 import { acceptEmail } from "../../../src/channels/email/request.ts";
@@ -168,7 +168,7 @@ describe("a header", () => {
   test.each([["n".repeat(998)], [`Dr. ${"n".repeat(500)}, Jr.`], ["ö".repeat(400)], ["First Last ".repeat(30).trim()]])(
     "has no line of more than 78 characters, and reads as it was: a name",
     async (name) => {
-      const to = mailboxOf({ address: "ann@example.test", name });
+      const to = toMailbox({ address: "ann@example.test", name });
       const raw = await written({ ...(to !== null && { to }) });
       expect(lines(raw)).toBeLessThanOrEqual(78);
       expect((await PostalMime.parse(raw)).to?.[0]).toMatchObject({ address: "ann@example.test", name });
@@ -176,7 +176,7 @@ describe("a header", () => {
   );
 
   test("with an address beyond ASCII goes to a relay with SMTPUTF8 alone, whichever header it is", async () => {
-    const jorg = mailboxOf({ address: "jörg@example.test", name: null });
+    const jorg = toMailbox({ address: "jörg@example.test", name: null });
     const replyTo = jorg === null ? [] : [jorg];
     const signer = null;
     const base = { from: BOX, to: BOX, envelopeFrom: "a@shop.test", subject: "s", messageId: "<1@a>", dateMs: 0 };
@@ -196,7 +196,7 @@ describe("a header", () => {
     };
     expect(said([])).toEqual([expect.objectContaining({ code: "ESMTPUTF8" })]);
     expect(said(["SMTPUTF8"])).toEqual(["MAIL FROM:<a@shop.test> SMTPUTF8\r\n"]);
-    expect(mailboxOf({ address: "a@bücher.test", name: null })?.address).toBe("a@xn--bcher-kva.test");
+    expect(toMailbox({ address: "a@bücher.test", name: null })?.address).toBe("a@xn--bcher-kva.test");
   });
 });
 

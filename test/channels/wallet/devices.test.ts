@@ -108,7 +108,7 @@ function valueIn(bytes: Uint8Array | null): unknown {
 test(`${DEVICES} devices converge to the last of ${UPDATES} rapid updates, and have nothing to complain of`, async () => {
   const passes = await Promise.all(Array.from({ length: PASSES }, () => world.aPass()));
   const files = new Map<string, Uint8Array>();
-  for (const pass of passes) files.set(pass.passId, usable(await bundles.bundleOf(pass, tenant())).bytes);
+  for (const pass of passes) files.set(pass.passId, usable(await bundles.getBundle(pass, tenant())).bytes);
   // Each device has two of the passes, so that a listing can name several.
   const devices = Array.from({ length: DEVICES }, (_, at) => {
     const device = new WalletDevice(`device-${at}`, `${at.toString(16).padStart(62, "0")}ab`);
@@ -160,7 +160,7 @@ test(`${DEVICES} devices converge to the last of ${UPDATES} rapid updates, and h
 
 test("a device that was away gets the last version when it asks", async () => {
   const pass = await world.aPass();
-  const { bytes } = usable(await bundles.bundleOf(pass, tenant()));
+  const { bytes } = usable(await bundles.getBundle(pass, tenant()));
   // No push reaches it.
   const device = new WalletDevice("device-away", "f".repeat(64));
   await device.add({ ...pass, serviceUrl: `${front.url}/wallet`, bytes });

@@ -146,7 +146,7 @@ for (const each of KINDS) {
         isInstalled: true,
       });
 
-      const link = world.wallet.linkOf(ended, tenant);
+      const link = world.wallet.buildLink(ended, tenant);
       const claims = JSON.parse(Buffer.from(String(link).split(".").at(-2) ?? "", "base64url").toString());
       expect(claims.payload).toEqual({ [`${kind}Objects`]: [{ id: ended.serial, classId: CLASS_ID }] });
     });

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { refusalOf, retryAfterMs } from "../../../src/channels/wallet/google/google-replies.ts";
+import { parseRefusal, retryAfterMs } from "../../../src/channels/wallet/google/google-replies.ts";
 import { isSameObject } from "../../../src/channels/wallet/google/same-object.ts";
 
 const error = (reason: string, message = "") => JSON.stringify({ error: { message, errors: [{ reason }] } });
@@ -28,11 +28,11 @@ test("what follows from an answer is decided by status and reason, never by the 
   ] as const;
   for (const [status, reason, cause] of cases) {
     const misleading = "quotaExceeded classNotFound existingResource";
-    expect([status, reason, refusalOf(status, error(reason, misleading)).cause]).toEqual([status, reason, cause]);
+    expect([status, reason, parseRefusal(status, error(reason, misleading)).cause]).toEqual([status, reason, cause]);
   }
   // As Google's newer services say it.
-  expect(refusalOf(409, '{"error":{"code":409,"message":"x","status":"ABORTED"}}').cause).toBe("busy");
-  expect(refusalOf(409, '{"error":{"code":409,"message":"x","status":"ALREADY_EXISTS"}}').cause).toBe("exists");
+  expect(parseRefusal(409, '{"error":{"code":409,"message":"x","status":"ABORTED"}}').cause).toBe("busy");
+  expect(parseRefusal(409, '{"error":{"code":409,"message":"x","status":"ALREADY_EXISTS"}}').cause).toBe("exists");
   for (const text of [
     "",
     "<html>",
@@ -41,13 +41,13 @@ test("what follows from an answer is decided by status and reason, never by the 
     '{"error":{"errors":"x"}}',
     '{"error":{"errors":[7]}}',
   ]) {
-    expect(refusalOf(400, text)).toEqual({ cause: "invalid", said: "" });
+    expect(parseRefusal(400, text)).toEqual({ cause: "invalid", said: "" });
   }
 });
 
 test("Google's words reach a tenant on one line, bounded, and without what cannot be shown", () => {
-  expect(refusalOf(400, error("x", "Invalid\r\n\u0000 \u202eid")).said).toBe("Invalid id");
-  const { said } = refusalOf(400, error("x", "é".repeat(100_000)));
+  expect(parseRefusal(400, error("x", "Invalid\r\n\u0000 \u202eid")).said).toBe("Invalid id");
+  const { said } = parseRefusal(400, error("x", "é".repeat(100_000)));
   expect(said.length).toBe(300);
 });
 

@@ -391,8 +391,8 @@ test("a save link is signed by the service account, names only the object and it
     kind: "eventTicket",
     object: { textModulesData: [{ id: "a", header: "A", body: "x".repeat(5000) }] },
   });
-  const link = usable(world.wallet.linkOf(pass, world.tenant));
-  expect(world.newWallet().linkOf(pass, world.tenant)).toBe(link);
+  const link = usable(world.wallet.buildLink(pass, world.tenant));
+  expect(world.newWallet().buildLink(pass, world.tenant)).toBe(link);
   const [, header = "", claims = "", signature = ""] =
     /^https:\/\/pay\.example\.com\/save\/([^./]+)\.([^./]+)\.([^./]+)$/.exec(link) ?? [];
   expect(JSON.parse(Buffer.from(header, "base64url").toString())).toEqual({ alg: "RS256", typ: "JWT" });
@@ -417,7 +417,7 @@ test("without credentials a job fails and callers are told where they are set", 
     error: expect.stringContaining("credentials"),
   });
   const why = expect.stringContaining("/credentials/google");
-  expect(world.wallet.linkOf(aPass(), bare)).toEqual({ why });
+  expect(world.wallet.buildLink(aPass(), bare)).toEqual({ why });
   expect(await world.wallet.status(bare, aPass())).toEqual({ why });
 });
 
@@ -426,7 +426,7 @@ test("a pass of another issuer than the tenant's is not touched, and no link to 
     const pass = aPass({ serial: `${issuer}.pass` });
     const why = expect.stringContaining("another Google issuer");
     expect(await world.create(pass)).toMatchObject({ kind: "failed", error: why });
-    expect(world.wallet.linkOf(pass, world.tenant)).toEqual({ why, isForGood: true });
+    expect(world.wallet.buildLink(pass, world.tenant)).toEqual({ why, isForGood: true });
   }
   expect(calls).toEqual([]);
 });
@@ -436,9 +436,9 @@ test("the job of a pass whose issuer was replaced is shown without a link, and o
   const bundle = () => Promise.reject(new Error("a Google pass has none"));
   const ports = {
     passes: { find: async () => pass, bundle },
-    bundles: { bundleOf: bundle },
+    bundles: { getBundle: bundle },
     saveLinks: world.wallet,
-    fileLinks: { linkOf: () => ({ url: "", token: "" }) },
+    fileLinks: { createLink: () => ({ url: "", token: "" }) },
     fileTurns: new CallTurns(walletLimits.tenantFileReads, systemClock),
   };
   const result = { pass_id: pass.passId };

@@ -50,7 +50,7 @@ export interface Shared {
 const away = () => Promise.reject(new UnavailableError("there is no registry here"));
 const NOTHING_SHARED: Shared = {
   platform: { whatsapp: null, apple: null, google: null },
-  classOwners: { ownerOf: away, claim: away },
+  classOwners: { findOwner: away, claim: away },
 };
 
 /** A tenant with an issuer of its own, Google's wallet as this program talks to it, and the sandbox behind it. */

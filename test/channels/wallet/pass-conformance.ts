@@ -95,18 +95,18 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
 
     test("a Google class belongs to the tenant that claims it first, across all processes", async () => {
       const owners = first.googleClasses;
-      expect(await owners.ownerOf("33.final")).toBeNull();
+      expect(await owners.findOwner("33.final")).toBeNull();
       expect(await owners.claim("33.final", "acme")).toBe("acme");
       expect(await otherOwners.claim("33.final", "globex")).toBe("acme");
       expect(await owners.claim("33.final", "acme")).toBe("acme");
-      expect(await otherOwners.ownerOf("33.final")).toBe("acme");
-      expect(await owners.ownerOf("33.FINAL")).toBeNull();
+      expect(await otherOwners.findOwner("33.final")).toBe("acme");
+      expect(await owners.findOwner("33.FINAL")).toBeNull();
       const claims = ["acme", "globex"].flatMap((tenantId) =>
         [owners, otherOwners].map((each) => [each, tenantId] as const),
       );
       const said = await Promise.all(claims.map(([each, tenantId]) => each.claim("33.contested", tenantId)));
       expect(new Set(said).size).toBe(1);
-      expect(await owners.ownerOf("33.contested")).toBe(said[0] ?? "nobody");
+      expect(await owners.findOwner("33.contested")).toBe(said[0] ?? "nobody");
     });
 
     test("a pass is given back as it was stored, by its tenant alone", async () => {

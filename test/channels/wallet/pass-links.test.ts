@@ -28,7 +28,7 @@ const fetched = (token: string) => fetch(`${world.front.url}/p/${token}`);
 test("a link to one pass is that of messages, and leads to its file", async () => {
   const passId = await aPass();
   const { status, body } = await link([passId.toUpperCase()]);
-  const { url, token } = links.linkOf("acme", [passId]);
+  const { url, token } = links.createLink("acme", [passId]);
   expect([status, body]).toEqual([200, { download_url: url, download_token: token }]);
   const file = await fetched(token);
   expect([file.headers.get("content-type"), await file.text()]).toEqual(["application/vnd.apple.pkpass", "bundle 1"]);
@@ -43,14 +43,14 @@ test("a link to ten passes leads to all of them, and to those that are left once
   expect(links.read(token)).toEqual({ tenantId: "acme", passIds });
   const names = async () => Object.keys(unzipSync(await (await fetched(token)).bytes()));
   expect(await names()).toEqual(passIds.map((passId) => `${passId}.pkpass`));
-  const gone = links.linkOf("acme", [crypto.randomUUID(), ...passIds.slice(0, 2)]).token;
+  const gone = links.createLink("acme", [crypto.randomUUID(), ...passIds.slice(0, 2)]).token;
   expect(Object.keys(unzipSync(await (await fetched(gone)).bytes()))).toHaveLength(2);
-  expect((await fetched(links.linkOf("acme", [crypto.randomUUID(), crypto.randomUUID()]).token)).status).toBe(404);
+  expect((await fetched(links.createLink("acme", [crypto.randomUUID(), crypto.randomUUID()]).token)).status).toBe(404);
 });
 
 test("passes that together are too large for one file get no link, and no file once they have grown so", async () => {
   const passIds = [await aPass(), await aPass()];
-  const { token } = links.linkOf("acme", passIds);
+  const { token } = links.createLink("acme", passIds);
   const half = walletLimits.passesFileBytesMax / 2;
   for (const passId of passIds) await world.registry.passes.putBundle(passId, 2, new Uint8Array(half + 1));
   const refused = await link(passIds);
@@ -91,12 +91,12 @@ test("what gets no link is named", async () => {
 
 test("a token says as many passes as it was signed for, whatever is done to it", () => {
   const ids = Array.from({ length: 3 }, () => crypto.randomUUID());
-  const bytes = Buffer.from(links.linkOf("acme", ids).token, "base64url");
+  const bytes = Buffer.from(links.createLink("acme", ids).token, "base64url");
   for (let at = 0; at < bytes.length; at += 1) {
     const altered = Buffer.from(bytes);
     altered[at] = (altered[at] ?? 0) ^ 1;
     expect(links.read(altered.toString("base64url"))).toBeNull();
   }
   expect(links.read(bytes.toString("base64url"))).toEqual({ tenantId: "acme", passIds: ids });
-  expect(links.linkOf("acme", ids.toReversed()).token).not.toBe(links.linkOf("acme", ids).token);
+  expect(links.createLink("acme", ids.toReversed()).token).not.toBe(links.createLink("acme", ids).token);
 });

@@ -68,7 +68,7 @@ test("a generic class that a pass needs is made for its tenant, and other tenant
   const id = aName();
   expect(await world.create(passOf(beta, id), beta)).toMatchObject(DELIVERED);
   expect(world.sandbox.resources.data("genericClass", id)).toEqual({ id });
-  expect(await owners.all.ownerOf(id)).toBe("beta");
+  expect(await owners.all.findOwner(id)).toBe("beta");
   calls = [];
   const stranger = passOf(gamma, id);
   expect(await world.create(stranger, gamma)).toEqual({
@@ -107,9 +107,9 @@ test("an event class that was made elsewhere goes to the tenant of its first tic
   world.sandbox.resources.insert("eventTicketClass", anEvent(id));
   outcomes = ["broken"];
   expect(await world.create(passOf(beta, id, "eventTicket"), beta)).toMatchObject({ kind: "away" });
-  expect(await owners.all.ownerOf(id)).toBeNull();
+  expect(await owners.all.findOwner(id)).toBeNull();
   expect(await world.create(passOf(beta, id, "eventTicket"), beta)).toMatchObject(DELIVERED);
-  expect(await owners.all.ownerOf(id)).toBe("beta");
+  expect(await owners.all.findOwner(id)).toBe("beta");
   expect(await world.create(passOf(gamma, id, "eventTicket"), gamma)).toMatchObject({ kind: "failed" });
 });
 
@@ -178,7 +178,7 @@ test("while the registry is away nothing is asked of Google", async () => {
         return null;
       },
     },
-    { platform, classOwners: { ownerOf: away, claim: away } },
+    { platform, classOwners: { findOwner: away, claim: away } },
   );
   try {
     for (const kind of ["generic", "eventTicket"] as const) {

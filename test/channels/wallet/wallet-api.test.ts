@@ -261,7 +261,7 @@ describe("a refused pass costs nothing, and its sentence names the field", () =>
     expect((await create(google({ class_id: "33.mine" }))).status).toBe(202);
     // That a pass is asked for claims nothing: its job may fail.
     await create(google({ class_id: "33.nobodys" }));
-    expect(await world.registry.googleClasses.ownerOf("33.nobodys")).toBeNull();
+    expect(await world.registry.googleClasses.findOwner("33.nobodys")).toBeNull();
   });
 
   test("a Google pass that is linked to another tenant's, also by an update", async () => {

@@ -155,7 +155,7 @@ test("an update that takes an image away while its version is about to be signed
   const change = () => having("u-latter");
   const update = { passId, jobId: `update-${(jobs += 1)}`, notificationKind: null, notifyMessage: null };
   usable(await passes.update("acme", { ...update, images: images("u-latter"), change }));
-  const bundle = usable(await bundlesOf(passes).bundleOf(found, tenantWith(apple)));
+  const bundle = usable(await bundlesOf(passes).getBundle(found, tenantWith(apple)));
   expect(bundle.version).toBe(2);
   expect(unzipSync(bundle.bytes)["icon.png"]).toEqual(new TextEncoder().encode("u-latter"));
 });

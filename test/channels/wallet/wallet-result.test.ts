@@ -15,10 +15,10 @@ beforeAll(async () => {
     // Nothing is stored, so that each file is made.
     passes: Object.create(wallet.passes, { bundle: { value: async () => null } }),
     bundles: {
-      async bundleOf(pass, tenant) {
+      async getBundle(pass, tenant) {
         begun.push(tenant.tenantId);
         await gate.promise;
-        return wallet.bundles.bundleOf(pass, tenant);
+        return wallet.bundles.getBundle(pass, tenant);
       },
     },
   }));

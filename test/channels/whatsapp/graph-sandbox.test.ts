@@ -288,7 +288,7 @@ test("early, the first status comes before the message's own answer", async () =
 });
 
 test("a phone number over its throughput is refused, and no other", async () => {
-  const sandbox = start({ troubleOf: (phoneNumberId) => (phoneNumberId === "555" ? "throttled" : null) });
+  const sandbox = start({ findTrouble: (phoneNumberId) => (phoneNumberId === "555" ? "throttled" : null) });
   expect(await post(sandbox, BODY)).toMatchObject({ status: 429, body: { error: { code: 130429 } } });
   expect(await post(sandbox, BODY, { path: "/v25.0/777/messages" })).toMatchObject({ status: 200 });
 });

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { spellingsOf } from "../../../src/channels/whatsapp/free-text.ts";
+import { listSpellings } from "../../../src/channels/whatsapp/free-text.ts";
 import { TransportError } from "../../../src/domain/errors.ts";
 import { isJobId } from "../../../src/domain/ids.ts";
 import { QUEUE_SHARE } from "../../../src/domain/tenants/tenant.ts";
@@ -362,11 +362,11 @@ describe("free text", () => {
     ["5511987654321", "551187654321"],
     ["551187654321", "5511987654321"],
   ])("to %s is also looked for as %s", (to, other) => {
-    expect(spellingsOf(to)).toEqual([to, other]);
+    expect(listSpellings(to)).toEqual([to, other]);
   });
 
   test.each(["4915112345678", "15550001111", "5491122334", "55119876543210"])("to %s is looked for as it is", (to) => {
-    expect(spellingsOf(to)).toEqual([to]);
+    expect(listSpellings(to)).toEqual([to]);
   });
 });
 

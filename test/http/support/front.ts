@@ -77,7 +77,7 @@ export const NO_PASSES: PassKitPorts = {
   passes: { findBySerial: async () => [], bundle: async () => null, update: async () => null },
   devices: { register: async () => "known", unregister: async () => false, updatedSince: async () => null },
   webhooks: { note: () => undefined },
-  bundles: { bundleOf: async () => null, signatureOf: async () => ({ why: "nobody signs here" }) },
+  bundles: { getBundle: async () => null, signText: async () => ({ why: "nobody signs here" }) },
   news: { tell: async () => undefined, isAskedFor: async () => false },
   jobIds: new JobIds(systemClock, systemRandom),
   log: { take: () => undefined, latest: () => [] },

@@ -26,18 +26,18 @@ export const NO_WALLET: WalletPorts = {
     removeFailed: away,
   },
   devices: { count: away },
-  bundles: { bundleOf: away },
+  bundles: { getBundle: away },
   google: { status: away, linkProblem: away },
   callbacks: { open: away },
   saves: { take: away, holders: away },
   classes: { create: away, change: away, read: away, isUsable: away },
   saveLinks: {
-    linkOf: () => {
+    buildLink: () => {
       throw new UnavailableError("there is no wallet here");
     },
   },
   fileLinks: {
-    linkOf: () => {
+    createLink: () => {
       throw new UnavailableError("there is no wallet here");
     },
     read: () => null,

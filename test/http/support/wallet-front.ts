@@ -110,13 +110,13 @@ function walletOf(
     passes,
     devices,
     saves: googleSaves,
-    bundles: { bundleOf },
+    bundles: { getBundle: bundleOf },
     classes: google.classes,
     google: {
       status: async () => ({ googleStatus: "ACTIVE", hasUsers: true, isInstalled: true, isCalledBack: true as const }),
       linkProblem: (tenant, content) => google.linkProblem(tenant, content),
     },
-    saveLinks: { linkOf: (pass) => `https://save.test/${pass.serial}` },
+    saveLinks: { buildLink: (pass) => `https://save.test/${pass.serial}` },
     checkSigner: ({ teamId, wwdrPem }) => ({
       problem: teamId === "ZZZZZZZZZZ" ? "the certificate is for another team" : null,
       warnings: wwdrPem === null ? ["the certificate was issued by nobody who is known"] : [],

@@ -2,7 +2,7 @@ import type { EmailTemplate } from "../../../domain/channels/email.ts";
 import type { JsonObject } from "../../../domain/texts/json.ts";
 import { emailLimits } from "../limits.ts";
 import { SAMPLE_UNSUBSCRIBE_URL, withUnsubscribeUrl } from "../unsubscribe-url.ts";
-import { checkHtml, type HtmlRule, VISIBLE, type Violation, violationOf } from "./html-rules.ts";
+import { checkHtml, type HtmlRule, toViolation, VISIBLE, type Violation } from "./html-rules.ts";
 import { RenderTooLargeError, Template } from "./template.ts";
 
 /** What a reader gets is judged by the filled HTML; a script only by the tenant's own words, because values are escaped. */
@@ -15,7 +15,7 @@ export function checkFilledHtml(html: string, data: JsonObject): readonly Violat
   const own = written.filter(({ rule }) => OF_WRITTEN.has(rule));
   const filled = filledHtml(html, withUnsubscribeUrl(data, SAMPLE_UNSUBSCRIBE_URL));
   if (filled === null) {
-    return written.some(({ rule }) => rule === "too_large") ? written : [violationOf("too_large"), ...written];
+    return written.some(({ rule }) => rule === "too_large") ? written : [toViolation("too_large"), ...written];
   }
   const asSent = checkHtml(filled).filter(({ rule }) => !own.some((violation) => violation.rule === rule));
   return [...asSent, ...own];

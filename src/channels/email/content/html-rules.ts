@@ -34,10 +34,10 @@ export function checkHtml(html: string, bytes: number = Buffer.byteLength(html))
   if (tooLarge) rules.push("too_large");
   if (hasNoText && seen.image) rules.push("image_only");
   if (seen.script) rules.push("script");
-  return rules.map(violationOf);
+  return rules.map(toViolation);
 }
 
-export function violationOf(rule: HtmlRule): Violation {
+export function toViolation(rule: HtmlRule): Violation {
   return { rule, message: MESSAGES[rule] };
 }
 

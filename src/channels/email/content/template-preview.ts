@@ -72,12 +72,12 @@ const BYTES_PER_CHAR = 64;
 
 /** How much work a preview is, in bytes of a body. */
 export function previewWeight({ html, text }: Pick<EmailTemplate, "html" | "text">, data: JsonObject): number {
-  const chars = charsOf(html, data, "html") + (text === null ? 0 : charsOf(text, data, "none"));
+  const chars = countChars(html, data, "html") + (text === null ? 0 : countChars(text, data, "none"));
   return BYTES_PER_CHAR * chars;
 }
 
 /** Of the text and of what it becomes: nothing, where that is too long to be sent. */
-function charsOf(text: string, data: JsonObject, escape: Escape): number {
+function countChars(text: string, data: JsonObject, escape: Escape): number {
   try {
     return text.length + Template.parse(text).render(data, escape, emailLimits.inlineHtmlBytesMax).length;
   } catch (error) {

@@ -21,7 +21,7 @@ export interface Tracking {
  * Takes time proportional to the length of the HTML.
  */
 export function trackedHtml(html: string, { pixel, trackedUrl }: Tracking): string {
-  const finder = linksOf(html, []);
+  const finder = findLinks(html, []);
   const edits = finder.links.flatMap(({ value, start, end, quote }): Edit[] => {
     const url = absoluteUrl(value);
     const tracked = url === null ? null : trackedUrl(url);
@@ -45,7 +45,7 @@ export function trackedValue(tracked: string, quote: FoundLink["quote"]): string
 }
 
 /** The links of an HTML, and whether text may be filled in at `gaps`, which are character positions. */
-export function linksOf(html: string, gaps: readonly number[]): LinksOfHtml {
+export function findLinks(html: string, gaps: readonly number[]): LinksOfHtml {
   return new LinkFinder(html, gaps).found();
 }
 

@@ -1,6 +1,6 @@
 import { BodySkeleton } from "../mime/body-skeleton.ts";
 import { interleaved, type Template } from "./template.ts";
-import { absoluteUrl, type FoundLink, linksOf, pixelImage, type Tracking, trackedValue } from "./tracked-html.ts";
+import { absoluteUrl, type FoundLink, findLinks, pixelImage, type Tracking, trackedValue } from "./tracked-html.ts";
 
 /** What fills a gap: a value of the template, or one of the message's links or its pixel. */
 type Gap =
@@ -44,7 +44,7 @@ export function trackedSkeleton(template: Template): TrackedSkeleton | null {
   for (const [i, literal] of literals.entries()) {
     if (i < literals.length - 1) gaps.push((gaps.at(-1) ?? -1) + literal.length + 1);
   }
-  const found = linksOf(html, gaps);
+  const found = findLinks(html, gaps);
   if (!found.isSafe || literals.length + found.links.length > GAPS_MAX) return null;
   const cutter = new Cutter(html, gaps);
   const links = found.links.map((link) => ({ at: link.start, link }));
@@ -57,7 +57,7 @@ export function trackedSkeleton(template: Template): TrackedSkeleton | null {
   const { gaps: filled } = cutter;
   return {
     body: new BodySkeleton(cutter.literals),
-    fill: (values, tracking) => filled.map((gap) => textOf(gap, values, tracking)),
+    fill: (values, tracking) => filled.map((gap) => fillGap(gap, values, tracking)),
   };
 }
 
@@ -117,7 +117,7 @@ class Cutter {
   }
 }
 
-function textOf(gap: Gap, values: readonly string[], tracking: Tracking): string {
+function fillGap(gap: Gap, values: readonly string[], tracking: Tracking): string {
   switch (gap.kind) {
     case "value":
       return values[gap.nth] ?? "";
@@ -141,7 +141,7 @@ function writtenUrl(written: string): string | null {
   // Addresses rarely contain other entities.
   if (!OTHER_ENTITY.test(written)) return absoluteUrl(written.replaceAll("&amp;", "&"));
   const quote = written.includes('"') ? "'" : '"';
-  const [link] = linksOf(`<a href=${quote}${written}${quote}>`, []).links;
+  const [link] = findLinks(`<a href=${quote}${written}${quote}>`, []).links;
   return link === undefined ? null : absoluteUrl(link.value);
 }
 

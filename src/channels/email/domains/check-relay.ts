@@ -33,11 +33,11 @@ async function checkTxt(
   dns: DnsResolver,
   check: DomainCheckName,
   { name }: DnsRecord,
-  problemOf: (texts: readonly string[]) => string | null,
+  findProblem: (texts: readonly string[]) => string | null,
 ): Promise<Finding> {
   const answer = await dns.txt(name);
   if (answer.kind !== "found") return notFound(check, answer, name, "TXT");
-  const problem = problemOf(answer.records);
+  const problem = findProblem(answer.records);
   return problem === null ? passed(check) : failed(check, `${name} ${problem}`);
 }
 
@@ -48,7 +48,7 @@ async function checkTxt(
 async function checkDmarc(dns: DnsResolver, domain: string, { name, value }: DnsRecord): Promise<Finding> {
   const own = await dmarcAt(dns, domain);
   if (own.kind === "record") return judged(own);
-  const above = own.kind === "unanswered" ? own : await organizationRecord(dns, parentsOf(domain));
+  const above = own.kind === "unanswered" ? own : await organizationRecord(dns, listParentDomains(domain));
   if (above.kind === "record") return judged(above);
   if (above.kind === "unanswered") return { check: "dmarc", result: "unanswered", why: above.why };
   const ambiguous = [own, above].find(({ kind }) => kind === "many");
@@ -95,7 +95,7 @@ async function organizationRecord(dns: DnsResolver, parents: readonly string[]):
 }
 
 /** The names above a domain, from the longest to the top-level domain. A deep domain's walk skips some of them. */
-function parentsOf(domain: string): readonly string[] {
+function listParentDomains(domain: string): readonly string[] {
   const labels = domain.split(".").slice(1).slice(-WALKED_LABELS_MAX);
   return labels.map((_, first) => labels.slice(first).join("."));
 }

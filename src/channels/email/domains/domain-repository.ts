@@ -48,7 +48,7 @@ export class DomainRepository implements DomainStore {
         .returning();
       return row === undefined
         ? new Undone<NoNewDomain>({ kind: "taken", domain: domain.domain })
-        : done(domainOf(row));
+        : done(toRegisteredDomain(row));
     });
   }
 
@@ -61,14 +61,14 @@ export class DomainRepository implements DomainStore {
           .where(eq(domains.tenantId, tenantId))
           .orderBy(asc(domains.domain))
           .limit(DOMAINS_PER_TENANT_MAX),
-      item: domainOf,
+      item: toRegisteredDomain,
     });
   }
 
   one(tenantId: string, domain: string): Promise<DomainResult<RegisteredDomain>> {
     return readOfTenant(this.options.database, tenantId, async (db) => {
       const [row] = await db.select().from(domains).where(ofTenant(tenantId, domain));
-      return row === undefined ? missing("domain") : done(domainOf(row));
+      return row === undefined ? missing("domain") : done(toRegisteredDomain(row));
     });
   }
 
@@ -85,7 +85,7 @@ export class DomainRepository implements DomainStore {
         // If the domain was registered again in the meantime, it has another key, and these results do not apply to it.
         .where(and(ofTenant(tenantId, domain), eq(domains.selector, selector)))
         .returning();
-      return row === undefined ? new Undone(missing("domain")) : done(domainOf(row));
+      return row === undefined ? new Undone(missing("domain")) : done(toRegisteredDomain(row));
     });
   }
 
@@ -101,7 +101,7 @@ export class DomainRepository implements DomainStore {
 }
 
 /** The domain with the key that signs its mail, if mail may be sent from it; otherwise null. */
-export function verifiedDomainOf(row: typeof domains.$inferSelect, vault: Vault): VerifiedDomain | null {
+export function toVerifiedDomain(row: typeof domains.$inferSelect, vault: Vault): VerifiedDomain | null {
   const { tenantId, domain, selector, returnPathHost } = row;
   const relay = row.relayEnabled && row.relayStatus === "verified";
   const smtp = row.smtpEnabled && row.smtpStatus === "verified";
@@ -130,7 +130,7 @@ export function keyPlace(tenantId: string, domain: string): SecretPlace {
   return { tenantId, kind: "dkim", field: domain };
 }
 
-function domainOf(row: typeof domains.$inferSelect): RegisteredDomain {
+function toRegisteredDomain(row: typeof domains.$inferSelect): RegisteredDomain {
   const { privateKey: _, createdAt, checkedAt, findings, ...domain } = row;
   return {
     ...domain,

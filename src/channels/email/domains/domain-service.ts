@@ -18,7 +18,7 @@ import { checkRelay } from "./check-relay.ts";
 import { makeDkimKey } from "./dkim-key.ts";
 import type { DnsResolver } from "./dns.ts";
 import { parseDomainName } from "./domain-name.ts";
-import { relayRecords, returnPathHostOf } from "./relay-records.ts";
+import { relayRecords, toReturnPathHost } from "./relay-records.ts";
 
 export interface DomainServiceOptions {
   readonly store: DomainStore;
@@ -62,7 +62,7 @@ export class DomainService implements Domains {
       selector: newSelector(this.options.random),
       publicKey,
       privateKeyPem,
-      returnPathHost: returnPathHostOf(domain),
+      returnPathHost: toReturnPathHost(domain),
     });
     return registered.kind === "done" ? done(this.view(registered.value)) : registered;
   }

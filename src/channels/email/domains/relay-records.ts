@@ -39,6 +39,6 @@ export function spfHost(mailHost: string): string {
  * The host that receives bounces of a domain's mail. It is a separate name, so the domain's own MX and SPF records stay
  * as they are.
  */
-export function returnPathHostOf(domain: string): string {
+export function toReturnPathHost(domain: string): string {
   return `bounce.${domain}`;
 }

@@ -10,7 +10,7 @@ import { UnavailableError } from "../../../domain/errors.ts";
 import type { SecretPlace } from "../../../storage/vault.ts";
 import { senderDomains } from "../tables.ts";
 import { type DomainRepositoryOptions, storedFindings } from "./domain-repository.ts";
-import { returnPathHostOf } from "./relay-records.ts";
+import { toReturnPathHost } from "./relay-records.ts";
 
 export interface SenderDomainRepositoryOptions extends DomainRepositoryOptions {
   /** Of `MAIL_FROM`: lower case, ASCII. */
@@ -38,14 +38,14 @@ export class SenderDomainRepository implements SenderDomainStore {
         ? {
             selector: row.selector,
             privateKeyPem: this.options.vault.open(senderKeyPlace(row.domain), row.privateKey),
-            returnPathHost: returnPathHostOf(row.domain),
+            returnPathHost: toReturnPathHost(row.domain),
           }
         : null;
   }
 
   async read(): Promise<RegisteredDomain | null> {
     const row = await this.row();
-    return row === null ? null : domainOf(row);
+    return row === null ? null : toRegisteredDomain(row);
   }
 
   async create({
@@ -98,7 +98,15 @@ export function senderKeyPlace(domain: string): SecretPlace {
   return { tenantId: "", kind: "dkim", field: domain };
 }
 
-function domainOf({ domain, status, selector, publicKey, createdAt, checkedAt, findings }: Row): RegisteredDomain {
+function toRegisteredDomain({
+  domain,
+  status,
+  selector,
+  publicKey,
+  createdAt,
+  checkedAt,
+  findings,
+}: Row): RegisteredDomain {
   return {
     tenantId: "",
     domain,
@@ -108,7 +116,7 @@ function domainOf({ domain, status, selector, publicKey, createdAt, checkedAt, f
     smtpStatus: "pending",
     selector,
     publicKey,
-    returnPathHost: returnPathHostOf(domain),
+    returnPathHost: toReturnPathHost(domain),
     createdAtMs: createdAt.getTime(),
     checkedAtMs: checkedAt?.getTime() ?? null,
     findings: findings.all,

@@ -63,7 +63,7 @@ const PROGRAMS: readonly (readonly [name: string, isMachine: boolean, pattern: R
 const NAME_CHARS_MAX = 1_024;
 
 /** The program that names itself so; null: none that is known, which counts as a person's. */
-export function programOf(userAgent: string): KnownProgram | null {
+export function identifyProgram(userAgent: string): KnownProgram | null {
   const shown = userAgent.slice(0, NAME_CHARS_MAX);
   const found = PROGRAMS.find(([, , pattern]) => pattern.test(shown));
   return found === undefined ? null : { name: found[0], isMachine: found[1] };

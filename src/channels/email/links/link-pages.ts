@@ -21,7 +21,7 @@ type Done = "left" | "returned" | null;
 /** The page behind an unsubscribe link: how things are, and what the reader can do. */
 export function subscriptionPage(subscription: Subscription, done: Done): InLanguages<PageContent> {
   const { topic, hasLeftTopic, hasLeftAll } = subscription;
-  const names = namesOf(subscription);
+  const names = formatNames(subscription);
   if (hasLeftAll) return leftAllPage(names, done);
   if (topic !== null && hasLeftTopic) return leftTopicPage(names, done);
   if (done === "returned") return returnedPage(names, topic !== null);
@@ -213,7 +213,7 @@ interface Names {
   readonly topic: Markup;
 }
 
-function namesOf({ tenantName, topic }: Subscription): Names {
+function formatNames({ tenantName, topic }: Subscription): Names {
   const name = shownName(tenantName);
   const shown = html`<bdi><strong>${name}</strong></bdi>`;
   return {

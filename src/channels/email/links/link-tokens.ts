@@ -111,7 +111,7 @@ function deriveKey(master: Uint8Array, purpose: LinkPurpose): LinkKey {
 
 /** Allocates the tag, the job id's 16 bytes, the length of the tenant's id, the id, and what else the purpose needs. */
 function encode(link: Link): Buffer {
-  const rest = restOf(link);
+  const rest = encodeRest(link);
   const { tenantId } = link;
   const tenantStart = TAG_BYTES + JOB_BYTES + 1;
   const restStart = tenantStart + tenantId.length;
@@ -124,7 +124,7 @@ function encode(link: Link): Buffer {
   return bytes;
 }
 
-function restOf(link: Link): string {
+function encodeRest(link: Link): string {
   switch (link.purpose) {
     case "open":
       return "";

@@ -2,7 +2,7 @@ import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import type { Exchange } from "../../../http/exchange.ts";
 import type { FrontDoor } from "../../../http/front-door.ts";
 import { noSuch } from "../../../http/store-results.ts";
-import { type KnownProgram, programOf } from "./known-programs.ts";
+import { identifyProgram, type KnownProgram } from "./known-programs.ts";
 import { BROKEN_CLICK, FAILED } from "./link-pages.ts";
 import type { LinkReader } from "./link-tokens.ts";
 import { explainErrors, humanLink, linkToken, publicLink } from "./public-link.ts";
@@ -67,7 +67,13 @@ function answerOpen({ links, engagements }: TrackingEndpointPorts, exchange: Exc
   const { request } = exchange;
   const link = links.read("open", linkToken(request).replace(/\.gif$/, ""));
   if (link !== null && !isLookAhead(request)) {
-    engagements.note({ type: "opened", tenantId: link.tenantId, jobId: link.jobId, url: null, by: byOf(request) });
+    engagements.note({
+      type: "opened",
+      tenantId: link.tenantId,
+      jobId: link.jobId,
+      url: null,
+      by: readProgram(request),
+    });
   }
   return exchange.body(200, PIXEL, { ...NEVER_CACHED, "content-type": "image/gif" });
 }
@@ -79,7 +85,7 @@ function answerClick({ links, engagements }: TrackingEndpointPorts, door: FrontD
   const link = links.read("click", linkToken(request));
   if (link === null || !/^https?:\/\//i.test(link.url)) throw noSuch("link");
   const { tenantId, jobId, url } = link;
-  if (!isLookAhead(request)) engagements.note({ type: "clicked", tenantId, jobId, url, by: byOf(request) });
+  if (!isLookAhead(request)) engagements.note({ type: "clicked", tenantId, jobId, url, by: readProgram(request) });
   return exchange.body(302, null, {
     ...door.ofPages,
     ...NEVER_CACHED,
@@ -88,8 +94,8 @@ function answerClick({ links, engagements }: TrackingEndpointPorts, door: FrontD
   });
 }
 
-function byOf({ headers }: Request): KnownProgram | null {
-  return programOf(headers.get("user-agent") ?? "");
+function readProgram({ headers }: Request): KnownProgram | null {
+  return identifyProgram(headers.get("user-agent") ?? "");
 }
 
 /** One transparent pixel (GIF89a). */

@@ -73,7 +73,7 @@ export function unsubscribeEndpoints(ports: UnsubscribeEndpointPorts): readonly 
       async handle(door, exchange) {
         explainErrors(door, exchange, { broken: BROKEN_UNSUBSCRIBE, failed: FAILED });
         const { tenant, link } = await find(ports, exchange);
-        const subscription = await subscriptionOf(ports, tenant, link);
+        const subscription = await loadSubscription(ports, tenant, link);
         return pageAnswer(door, exchange, { status: 200, content: subscriptionPage(subscription, null) });
       },
     }),
@@ -100,7 +100,7 @@ export function unsubscribeEndpoints(ports: UnsubscribeEndpointPorts): readonly 
         const { tenant, link } = await find(ports, exchange);
         const choice = choiceFor(link, given);
         const { tenantId, recipient } = link;
-        const topic = choice === "all" || choice === "undo_all" ? undefined : topicOf(link);
+        const topic = choice === "all" || choice === "undo_all" ? undefined : getTopic(link);
         // Stored before the answer is sent: the reader relies on the answer. However often a link is repeated, one call works on it.
         const stored = await runs.run(`${tenantId} ${choice} ${suppressionName(recipient, topic)}`, () =>
           isUndoing
@@ -109,7 +109,7 @@ export function unsubscribeEndpoints(ports: UnsubscribeEndpointPorts): readonly 
         );
         resultOf(stored);
         const now = topic === undefined ? { hasLeftAll: !isUndoing } : { hasLeftTopic: !isUndoing };
-        const subscription = await subscriptionOf(ports, tenant, link, now);
+        const subscription = await loadSubscription(ports, tenant, link, now);
         const content = subscriptionPage(subscription, isUndoing ? "returned" : "left");
         return pageAnswer(door, exchange, { status: 200, content });
       },
@@ -117,7 +117,7 @@ export function unsubscribeEndpoints(ports: UnsubscribeEndpointPorts): readonly 
   ];
 }
 
-function topicOf(link: UnsubscribeLink): string | undefined {
+function getTopic(link: UnsubscribeLink): string | undefined {
   return link.purpose === "unsubscribe topic" ? link.topic : undefined;
 }
 
@@ -143,13 +143,13 @@ async function find(
 }
 
 /** While nobody can tell, the reader is asked: a second click does no harm. `now`: what is known already. */
-async function subscriptionOf(
+async function loadSubscription(
   ports: UnsubscribeEndpointPorts,
   { name: tenantName }: Tenant,
   link: UnsubscribeLink,
   now: Partial<Pick<Subscription, "hasLeftAll" | "hasLeftTopic">> = {},
 ): Promise<Subscription> {
-  const topic = topicOf(link);
+  const topic = getTopic(link);
   const [hasLeftAll, hasLeftTopic] = await Promise.all([
     now.hasLeftAll ?? hasLeft(ports, link, undefined),
     now.hasLeftTopic ?? (topic !== undefined && hasLeft(ports, link, topic)),

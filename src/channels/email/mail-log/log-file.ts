@@ -1,5 +1,5 @@
 import { type FileHandle, open } from "node:fs/promises";
-import { beginsWith, HEAD_BYTES_MAX, headOf, type LogHead, type LogPlace } from "./log-place.ts";
+import { beginsWith, HEAD_BYTES_MAX, type LogHead, type LogPlace, readHead } from "./log-place.ts";
 
 /** Lines without their line breaks, and the place after the last of them. */
 export interface LogLines {
@@ -36,7 +36,7 @@ export class LogFile {
     const file = await open(path, "r");
     try {
       const { ino } = await file.stat({ bigint: true });
-      return new LogFile(file, ino.toString(), await headOf(file, HEAD_BYTES_MAX), offset);
+      return new LogFile(file, ino.toString(), await readHead(file, HEAD_BYTES_MAX), offset);
     } catch (error) {
       await file.close();
       throw error;
@@ -52,7 +52,7 @@ export class LogFile {
     const { bytesRead } = await this.file.read(this.buffer, 0, CHUNK_BYTES, this.readTo);
     if (bytesRead === 0) return null;
     this.readTo += bytesRead;
-    if (this.head.bytes < HEAD_BYTES_MAX) this.head = await headOf(this.file, HEAD_BYTES_MAX);
+    if (this.head.bytes < HEAD_BYTES_MAX) this.head = await readHead(this.file, HEAD_BYTES_MAX);
     const data = Buffer.concat([this.rest, this.buffer.subarray(0, bytesRead)]);
     const end = data.lastIndexOf(LINE_BREAK) + 1;
     this.rest = Buffer.from(data.subarray(end));

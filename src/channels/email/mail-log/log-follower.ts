@@ -3,7 +3,7 @@ import { type Clock, sleep } from "../../../domain/clock.ts";
 import { hasCode } from "../../../domain/has-code.ts";
 import { LogFile } from "./log-file.ts";
 import type { LogPlace } from "./log-place.ts";
-import { successionOf } from "./log-succession.ts";
+import { findSuccession } from "./log-succession.ts";
 
 export interface LogFollowerOptions {
   readonly path: string;
@@ -115,7 +115,7 @@ export class LogFollower {
 
   private async openNext(): Promise<boolean> {
     const { path, onNote } = this.options;
-    const { files, isBroken } = await successionOf(path, this.place);
+    const { files, isBroken } = await findSuccession(path, this.place);
     const [first, second] = files;
     const isFinished = this.finishedInode !== null && first?.inode === this.finishedInode && second !== undefined;
     const next = isFinished ? second : first;
@@ -154,7 +154,7 @@ export class LogFollower {
   /** At the end of the file: closes it for good if the log is another file by now. */
   private async leaveWhenReplaced(file: LogFile): Promise<boolean> {
     const { path, clock } = this.options;
-    const inode = await inodeOf(path);
+    const inode = await readInode(path);
     if (inode === file.inode) {
       this.atEndMs = clock.monotonicMs();
       this.noteSeen();
@@ -183,7 +183,7 @@ const MISSING_MS = 5_000;
 /** How long a renamed file must be quiet before it is closed; by then its writer has learned of the rotation. */
 const QUIET_MS = 1_500;
 
-async function inodeOf(path: string): Promise<string | null> {
+async function readInode(path: string): Promise<string | null> {
   try {
     return (await stat(path, { bigint: true })).ino.toString();
   } catch (error) {

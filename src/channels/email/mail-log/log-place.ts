@@ -21,7 +21,7 @@ export interface LogHead {
 export const HEAD_BYTES_MAX = 256;
 
 /** The first `bytes` bytes of the file, or fewer if it is shorter. */
-export async function headOf(file: FileHandle, bytes: number): Promise<LogHead> {
+export async function readHead(file: FileHandle, bytes: number): Promise<LogHead> {
   const buffer = Buffer.alloc(bytes);
   const { bytesRead } = bytes === 0 ? { bytesRead: 0 } : await file.read(buffer, 0, bytes, 0);
   const digest = createHash("sha256").update(buffer.subarray(0, bytesRead)).digest("hex");
@@ -29,6 +29,6 @@ export async function headOf(file: FileHandle, bytes: number): Promise<LogHead> 
 }
 
 export async function beginsWith(file: FileHandle, head: LogHead): Promise<boolean> {
-  const found = await headOf(file, head.bytes);
+  const found = await readHead(file, head.bytes);
   return found.bytes === head.bytes && found.digest === head.digest;
 }

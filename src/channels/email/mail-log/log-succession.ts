@@ -15,14 +15,14 @@ export interface Succession {
  * `log-20261121`, `log.20261121-0300`, not compressed, in the same folder. If rotation copied the log and then
  * truncated it, the copy is identified by its first bytes.
  */
-export async function successionOf(path: string, place: LogPlace | null): Promise<Succession> {
+export async function findSuccession(path: string, place: LogPlace | null): Promise<Succession> {
   const current = await lookAt(path);
   const log = { path, inode: current?.inode ?? null, offset: 0 };
   if (place === null) return { files: [log], isBroken: false };
   if (current !== null && current.inode === place.inode && (await isThere(current, place))) {
     return { files: [{ ...log, offset: place.offset }], isBroken: false };
   }
-  const rotated = await rotatedFilesOf(path);
+  const rotated = await listRotatedFiles(path);
   for (const [i, file] of rotated.entries()) {
     const isSameFile = file.inode === place.inode || place.head.bytes >= DISTINCT_BYTES_MIN;
     if (!isSameFile || !(await isThere(file, place))) continue;
@@ -45,7 +45,7 @@ const DISTINCT_BYTES_MIN = 64;
 const ROTATED_MAX = 100;
 const COMPRESSED = /\.(?:gz|bz2|xz|zst|lz4|lzma|zip)$/;
 
-async function rotatedFilesOf(path: string): Promise<readonly Seen[]> {
+async function listRotatedFiles(path: string): Promise<readonly Seen[]> {
   const name = basename(path);
   const isRotated = (each: string) =>
     (each.startsWith(`${name}.`) || each.startsWith(`${name}-`)) && !COMPRESSED.test(each);

@@ -9,7 +9,7 @@ import { type FollowerNote, LogFollower } from "./log-follower.ts";
 import type { LogPlace } from "./log-place.ts";
 import { PlaceStore } from "./place-store.ts";
 import { type PostfixLogLine, parsePostfixLogLine } from "./postfix-log-line.ts";
-import { deferralsOf, PostfixQueue, type QueueChanges, type QueuedMail, UNKNOWN_TENANT } from "./postfix-queue.ts";
+import { PostfixQueue, parseDeferrals, type QueueChanges, type QueuedMail, UNKNOWN_TENANT } from "./postfix-queue.ts";
 
 export interface MailLogOptions {
   /** The path of Postfix's log. */
@@ -216,7 +216,7 @@ export class MailLog {
 
   private outcome(line: OutcomeLine, postfixQueue: PostfixQueue, nowMs: number): readonly DeliveryReport[] | null {
     const mail = postfixQueue.find(line);
-    this.options.telemetry.count("mail_log_outcomes", { message: ownerOf(mail) });
+    this.options.telemetry.count("mail_log_outcomes", { message: classifyOwner(mail) });
     if (mail === null || mail.job === null) return null;
     if (line.kind === "deferred") {
       postfixQueue.defer(line, line.recipient, printable(line.text), nowMs);
@@ -228,10 +228,10 @@ export class MailLog {
     const { jobId, tenantId } = mail.job;
     if (line.kind !== "expired") {
       postfixQueue.settle(line, line.recipient, nowMs);
-      return [{ jobId, tenantId, ...about(mail.job, line.recipient, verdictOf(line)) }];
+      return [{ jobId, tenantId, ...about(mail.job, line.recipient, toVerdict(line)) }];
     }
     // Postfix names nobody: those whom it has put off last.
-    const putOff = deferralsOf(mail);
+    const putOff = parseDeferrals(mail);
     return Array.from(putOff.size === 0 ? [["", null] as const] : putOff, ([recipient, reason]) => ({
       jobId,
       tenantId,
@@ -277,7 +277,7 @@ const NOTES = {
   rotated: "the mail log was rotated",
 } as const;
 
-function ownerOf(mail: QueuedMail | null): "ours" | "foreign" | "unmatched" {
+function classifyOwner(mail: QueuedMail | null): "ours" | "foreign" | "unmatched" {
   if (mail === null) return "unmatched";
   return mail.job === null ? "foreign" : "ours";
 }
@@ -290,7 +290,7 @@ function about(job: MailedJob | null, recipient: string, verdict: Verdict): Verd
   return further === undefined ? verdict : { ...verdict, result: { recipient: further, ...verdict.result } };
 }
 
-function verdictOf(line: Exclude<OutcomeLine, { kind: "deferred" | "expired" }>): Verdict {
+function toVerdict(line: Exclude<OutcomeLine, { kind: "deferred" | "expired" }>): Verdict {
   return line.kind === "bounced" ? failureReport(line) : { type: "delivered", result: {}, suppressRecipient: null };
 }
 

@@ -110,7 +110,7 @@ interface Fields {
 }
 
 /** Unknown fields are kept, in any order: each release of Postfix may add some. */
-function fieldsOf(text: string): Fields {
+function parseFields(text: string): Fields {
   const named = new Map<string, string>();
   let at = 0;
   while (at < text.length && named.size < FIELDS_MAX) {
@@ -137,7 +137,7 @@ const STATUS = /^([\w-]{1,64})(?:\s+\((.*)\))?/;
 const ENHANCED_CODE = /^\d\.\d{1,3}\.\d{1,3}$/;
 
 function delivery(ref: QueueRef, program: string, rest: string): PostfixLogLine | null {
-  const { named, status } = fieldsOf(rest);
+  const { named, status } = parseFields(rest);
   const recipient = named.get("orig_to") ?? named.get("to");
   const read = STATUS.exec(status ?? "");
   if (recipient === undefined || read === null) return { ...ref, kind: "unreadable" };

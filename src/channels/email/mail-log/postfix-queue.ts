@@ -33,7 +33,7 @@ export class PostfixQueue {
 
   constructor(known: Iterable<readonly [key: string, mail: QueuedMail]> = []) {
     this.entries = new Map(Array.from(known).sort(([, a], [, b]) => a.seenMs - b.seenMs));
-    for (const key of this.entries.keys()) this.instances.add(instanceOf(key));
+    for (const key of this.entries.keys()) this.instances.add(extractInstance(key));
   }
 
   get size(): number {
@@ -41,7 +41,7 @@ export class PostfixQueue {
   }
 
   name(ref: QueueRef, messageId: string, nowMs: number): void {
-    const key = keyOf(ref);
+    const key = formatKey(ref);
     if (this.instances.size < INSTANCES_MAX) this.instances.add(ref.instance);
     this.departed.delete(key);
     this.put(key, { job: parseMessageId(messageId), deferral: null, seenMs: nowMs });
@@ -50,33 +50,33 @@ export class PostfixQueue {
 
   /** A message that is sent as it came has a Message-ID of its own, and its return path names the job, but no tenant. */
   returnsTo(ref: QueueRef, jobId: string): void {
-    const mail = this.entries.get(keyOf(ref));
-    if (mail?.job === null) this.put(keyOf(ref), { ...mail, job: { jobId, tenantId: UNKNOWN_TENANT } });
+    const mail = this.entries.get(formatKey(ref));
+    if (mail?.job === null) this.put(formatKey(ref), { ...mail, job: { jobId, tenantId: UNKNOWN_TENANT } });
   }
 
   find(ref: QueueRef): QueuedMail | null {
-    const key = keyOf(ref);
+    const key = formatKey(ref);
     return this.entries.get(key) ?? this.departed.get(key) ?? null;
   }
 
   /** Records that the message stays in the queue for the recipient, and why. */
   defer(ref: QueueRef, recipient: string, reason: string, nowMs: number): void {
-    const mail = this.entries.get(keyOf(ref));
+    const mail = this.entries.get(formatKey(ref));
     if (mail === undefined) return;
-    if (mail.job?.mark === undefined) return this.put(keyOf(ref), { ...mail, deferral: reason, seenMs: nowMs });
-    const reasons = deferralsOf(mail);
+    if (mail.job?.mark === undefined) return this.put(formatKey(ref), { ...mail, deferral: reason, seenMs: nowMs });
+    const reasons = parseDeferrals(mail);
     if (reasons.size >= DEFERRALS_MAX && !reasons.has(recipient)) return;
     reasons.set(recipient, reason.slice(0, REASON_CHARS_MAX));
-    this.put(keyOf(ref), { ...mail, deferral: JSON.stringify([...reasons]), seenMs: nowMs });
+    this.put(formatKey(ref), { ...mail, deferral: JSON.stringify([...reasons]), seenMs: nowMs });
   }
 
   /** Records that the message is done with the recipient. */
   settle(ref: QueueRef, recipient: string, nowMs: number): void {
-    const mail = this.entries.get(keyOf(ref));
+    const mail = this.entries.get(formatKey(ref));
     if (mail?.job?.mark === undefined || mail.deferral === null) return;
-    const reasons = deferralsOf(mail);
+    const reasons = parseDeferrals(mail);
     if (!reasons.delete(recipient)) return;
-    this.put(keyOf(ref), {
+    this.put(formatKey(ref), {
       ...mail,
       deferral: reasons.size === 0 ? null : JSON.stringify([...reasons]),
       seenMs: nowMs,
@@ -84,7 +84,7 @@ export class PostfixQueue {
   }
 
   remove(ref: QueueRef): void {
-    const key = keyOf(ref);
+    const key = formatKey(ref);
     const mail = this.entries.get(key);
     if (mail === undefined) return;
     this.entries.delete(key);
@@ -128,7 +128,7 @@ const DEFERRALS_MAX = 50;
 const REASON_CHARS_MAX = 300;
 
 /** Whom the message was put off for, and why. The job's own recipient, who is not known by name, is "". */
-export function deferralsOf({ job, deferral }: QueuedMail): Map<string, string | null> {
+export function parseDeferrals({ job, deferral }: QueuedMail): Map<string, string | null> {
   if (job?.mark === undefined) return new Map([["", deferral]]);
   // Written by `defer`; a former release wrote the reason alone.
   if (deferral === null || !deferral.startsWith("[[")) return new Map();
@@ -142,12 +142,12 @@ const AGE_MS_MAX = 10 * 24 * 60 * 60 * 1000;
 const DEPARTED_MAX = 10_000;
 const INSTANCES_MAX = 32;
 
-function keyOf({ instance, queueId }: QueueRef): string {
+function formatKey({ instance, queueId }: QueueRef): string {
   return `${instance}/${queueId}`;
 }
 
 /** Instance names contain no slash. */
-function instanceOf(key: string): string {
+function extractInstance(key: string): string {
   return key.slice(0, key.indexOf("/"));
 }
 

@@ -64,7 +64,7 @@ export class BodySkeleton {
   }
 
   private filled(values: readonly string[]): string {
-    this.made.runs ??= runsOf(this.lines);
+    this.made.runs ??= encodeRuns(this.lines);
     let body = "";
     for (const run of this.made.runs) body += run.kind === "fixed" ? run.encoded : filledRun(run, values);
     return body;
@@ -84,7 +84,7 @@ function filledRun({ around, from, end }: Extract<Run, { kind: "filled" }>, valu
   return `${lines.slice(0, -"\r\n".length)}=\r\n`;
 }
 
-function runsOf(literals: readonly string[]): readonly Run[] {
+function encodeRuns(literals: readonly string[]): readonly Run[] {
   const writer = new RunWriter();
   literals.forEach((literal, i) => writer.add(literal, { gap: i, isLast: i === literals.length - 1 }));
   return writer.runs;
@@ -101,7 +101,7 @@ class RunWriter {
     if (this.open !== null) {
       const lineEnd = text.indexOf("\r\n");
       const end = lineEnd === -1 ? text.length : lineEnd + "\r\n".length;
-      const cut = end > LONG_CHARS ? cutOf(text) : 0;
+      const cut = end > LONG_CHARS ? findCut(text) : 0;
       this.open.around.push(escapedText(text.slice(0, cut || end)));
       if (cut === 0 && lineEnd === -1) {
         if (isLast) this.close("text");
@@ -136,7 +136,7 @@ class RunWriter {
 const BEFORE_BLANK = /^[^ \t] $/;
 
 /** Where to break a long line: after a tag or before a space if there is one, and always between two characters. */
-function cutOf(text: string): number {
+function findCut(text: string): number {
   for (let at = CUT_FROM; at < CUT_TO; at += 1)
     if (text[at - 1] === ">" || BEFORE_BLANK.test(text.slice(at - 1, at + 1))) return at;
   // Not between the halves of a surrogate pair.

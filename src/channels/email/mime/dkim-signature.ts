@@ -38,13 +38,13 @@ export async function dkimSignature(
   { domain, key }: { readonly domain: string; readonly key: SigningKey },
 ): Promise<string> {
   // No field occurs twice.
-  const linesOf = new Map(fields.map(([name, lines]) => [name.toLowerCase(), lines]));
-  const covered = SIGNED_FIELDS.filter((name) => linesOf.has(name));
-  const bodyHash = await bodyHashOf(typeof body === "string" ? { text: body } : body);
+  const linesByName = new Map(fields.map(([name, lines]) => [name.toLowerCase(), lines]));
+  const covered = SIGNED_FIELDS.filter((name) => linesByName.has(name));
+  const bodyHash = await hashBody(typeof body === "string" ? { text: body } : body);
   const tags = `v=1; a=rsa-sha256; c=relaxed/relaxed; d=${domain}; q=dns/txt; s=${key.selector}; bh=${bodyHash}`;
   const unsigned = `${foldLines(`DKIM-Signature: ${tags}; h=${covered.join(":")}`, LINE_MAX)};\r\n b=`;
   let canonical = "";
-  for (const name of covered) canonical += `${relaxedField(name, linesOf.get(name) ?? "")}\r\n`;
+  for (const name of covered) canonical += `${relaxedField(name, linesByName.get(name) ?? "")}\r\n`;
   canonical += relaxedField("dkim-signature", unsigned.slice("DKIM-Signature:".length));
   const signature = await signed(Buffer.from(canonical, "utf8"), parsedKey(key));
   let lines = unsigned;
@@ -61,7 +61,7 @@ export interface SignedBody {
 }
 
 /** Of a long body the hash is made in turns, between which other work runs. */
-async function bodyHashOf({ text, rest }: SignedBody): Promise<string> {
+async function hashBody({ text, rest }: SignedBody): Promise<string> {
   if (rest === undefined) return hash("sha256", relaxedBody(text), "base64");
   const digest = createHash("sha256").update(relaxedLines(text));
   let chunks = 0;

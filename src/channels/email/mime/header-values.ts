@@ -29,7 +29,7 @@ const UNFOLDABLE = /[^ ]{60}| {60}/;
 const PLAIN_TEXT = /^[ !#-~]*$/;
 
 /** Formats common names and addresses directly, and leaves all others to nodemailer. */
-export function mailboxOf({ address, name }: NamedAddress): Mailbox | null {
+export function toMailbox({ address, name }: NamedAddress): Mailbox | null {
   if (PLAIN_ADDRESS.test(address) && !address.includes("@xn--") && !address.includes(".xn--")) {
     if (name === null || name === "") return { value: address, address };
     if (PLAIN_NAME.test(name) && !UNFOLDABLE.test(name)) return { value: `${name} <${address}>`, address };

@@ -1,5 +1,5 @@
 import { dkimSignature, type HeaderField } from "./dkim-signature.ts";
-import { dateOf, folded, type MailMessage, type MailParts } from "./mail-message.ts";
+import { folded, formatDate, type MailMessage, type MailParts } from "./mail-message.ts";
 import { KeptLines } from "./message-rest.ts";
 
 /** What a delivery adds to a message that is sent as it came. */
@@ -22,7 +22,7 @@ export async function keptMail(parts: KeptMailParts): Promise<MailMessage> {
   added.push(folded(JOB_FIELD, messageId), folded("From", from.value));
   if (!has.has("to") && !has.has("cc")) added.push(folded("To", to.value));
   if (!has.has("message-id")) added.push(folded("Message-ID", messageId));
-  if (!has.has("date")) added.push(dateOf(dateMs));
+  if (!has.has("date")) added.push(formatDate(dateMs));
   if (!has.has("mime-version") && has.has("content-type")) added.push(["MIME-Version", " 1.0"]);
   const fields = [...added, ...own];
   const rest = new KeptLines(bytes.subarray(own.length === 0 ? CRLF.length : headEnd + 2 * CRLF.length));

@@ -68,12 +68,12 @@ export async function mailMessage(parts: MailParts): Promise<MailMessage> {
   for (const [name, value] of parts.ownHeaders ?? [])
     fields.push(folded(name, MimeNode.encodeHeaderValue(name, value)));
   fields.push(folded("From", from.value), folded("To", to.value));
-  if (cc !== undefined && cc.length > 0) fields.push(folded("Cc", listOf(cc)));
-  if (replyTo !== undefined && replyTo.length > 0) fields.push(folded("Reply-To", listOf(replyTo)));
+  if (cc !== undefined && cc.length > 0) fields.push(folded("Cc", joinMailboxes(cc)));
+  if (replyTo !== undefined && replyTo.length > 0) fields.push(folded("Reply-To", joinMailboxes(replyTo)));
   if (subject !== "") fields.push(folded("Subject", subjectValue(subject)));
   fields.push(folded("Message-ID", messageId));
-  const dated = [dateOf(dateMs), MIME_VERSION] as const;
-  const { body, rest } = bodyOf(parts, fields, dated);
+  const dated = [formatDate(dateMs), MIME_VERSION] as const;
+  const { body, rest } = buildBody(parts, fields, dated);
   let head = "";
   for (const [name, value] of fields) head += `${name}:${value}\r\n`;
   const signature = signer === null ? "" : await dkimSignature(fields, { text: body, rest }, signer);
@@ -95,7 +95,7 @@ interface Body {
 }
 
 /** Adds the fields that describe the body. */
-function bodyOf(
+function buildBody(
   { html, text, attachments = [] }: MailParts,
   fields: HeaderField[],
   dated: readonly HeaderField[],
@@ -121,11 +121,11 @@ const MIME_VERSION: HeaderField = ["MIME-Version", " 1.0"];
 const HTML_ALONE: HeaderField = ["Content-Type", " text/html; charset=utf-8"];
 const TEXT_ALONE: HeaderField = ["Content-Type", " text/plain; charset=utf-8"];
 
-function listOf(mailboxes: readonly Mailbox[]): string {
+function joinMailboxes(mailboxes: readonly Mailbox[]): string {
   return mailboxes.map(({ value }) => value).join(", ");
 }
 
-export function dateOf(dateMs: number): HeaderField {
+export function formatDate(dateMs: number): HeaderField {
   return ["Date", ` ${new Date(dateMs).toUTCString().replace("GMT", "+0000")}`];
 }
 

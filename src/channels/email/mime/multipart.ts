@@ -28,7 +28,7 @@ interface Multipart {
 /** Text and HTML of the same message (RFC 2046, 5.1.4). */
 export function alternative({ html, text }: Bodies): Multipart {
   const boundary = newBoundary();
-  const parts = [text && partOf("plain", text), html && partOf("html", html)].filter((part) => part !== null);
+  const parts = [text && formatPart("plain", text), html && formatPart("html", html)].filter((part) => part !== null);
   const body = `${parts.map((part) => `--${boundary}\r\n${part}`).join("")}--${boundary}--\r\n`;
   return { type: multipartType("alternative", boundary), body };
 }
@@ -79,12 +79,12 @@ function messagePart(bodies: Bodies, shown: readonly Attachment[], pieces: (stri
   }
   const related = newBoundary();
   const relatedType = multipartType("related", related, ' type="text/html";');
-  let head = html === null ? "" : `--${related}\r\n${partOf("html", html).replace(/\r\n$/, "")}`;
+  let head = html === null ? "" : `--${related}\r\n${formatPart("html", html).replace(/\r\n$/, "")}`;
   for (const one of shown) addFile(related, one, pieces);
   pieces.push(`\r\n--${related}--\r\n`);
   if (text === null) return { type: relatedType, head };
   const boundary = newBoundary();
-  head = `--${boundary}\r\n${partOf("plain", text)}--${boundary}\r\n${fieldLine(relatedType)}\r\n${head}`;
+  head = `--${boundary}\r\n${formatPart("plain", text)}--${boundary}\r\n${fieldLine(relatedType)}\r\n${head}`;
   pieces.push(`\r\n--${boundary}--\r\n`);
   return { type: multipartType("alternative", boundary), head };
 }
@@ -156,6 +156,6 @@ function fieldLine([name, lines]: HeaderField): string {
   return `${name}:${lines}\r\n`;
 }
 
-function partOf(type: "plain" | "html", { encoding, body }: EncodedBody): string {
+function formatPart(type: "plain" | "html", { encoding, body }: EncodedBody): string {
   return `Content-Type: text/${type}; charset=utf-8\r\nContent-Transfer-Encoding: ${encoding}\r\n\r\n${body}\r\n`;
 }

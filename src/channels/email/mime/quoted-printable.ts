@@ -18,7 +18,7 @@ export function quotedPrintable(text: string): string {
 
 /** Escapes all octets that need it, except white space at line ends, which cannot be recognised within a piece. */
 export function escapedText(text: string): string {
-  return text.replace(TO_ESCAPE, hexOf);
+  return text.replace(TO_ESCAPE, encodeHex);
 }
 
 /** Escapes white space at the end of each line and of the text. */
@@ -67,7 +67,7 @@ const BLANK_AT_END = /[ \t](?=\r\n|$)/g;
 
 const HEX = Array.from({ length: 256 }, (_, byte) => `=${byte.toString(16).toUpperCase().padStart(2, "0")}`);
 
-function hexOf(text: string): string {
+function encodeHex(text: string): string {
   if (text.length === 1 && text < "\x80") return HEX[text.charCodeAt(0)] ?? "";
   let hex = "";
   for (const byte of Buffer.from(text, "utf8")) hex += HEX[byte] ?? "";

@@ -1,7 +1,7 @@
 import { recipientDomain } from "../../../domain/tenants/recipient-index.ts";
 import type { Failure } from "../failure-report.ts";
 import { MimePart, parseFields } from "./mime-part.ts";
-import { isFromMailSystem, noticeOf } from "./plain-notice.ts";
+import { isFromMailSystem, parseNotice } from "./plain-notice.ts";
 import { NOTHING_RETURNED, type ReturnedMessage, returnedMessage } from "./returned-message.ts";
 
 /** A message could not be delivered to one of its recipients. */
@@ -125,7 +125,7 @@ function failureIn(group: Fields, message: MimePart): MailFailure {
   const enhancedCode = /[245]\.\d{1,3}\.\d{1,3}\b/.exec(group.get("status") ?? "")?.[0] ?? null;
   const diagnostic = typed(group.get("diagnostic-code")) || supplement(group.get("x-supplementary-info"));
   const isVague = enhancedCode === null || !/^[45]\.[12]\.[1-9]/.test(enhancedCode);
-  const notice = diagnostic === "" && isVague ? noticeOf(message) : null;
+  const notice = diagnostic === "" && isVague ? parseNotice(message) : null;
   const recipients = [group.get("original-recipient"), group.get("final-recipient")].map(addressIn);
   const remote = /^[^\s()]{1,255}/.exec(typed(group.get("remote-mta")))?.[0];
   return {
@@ -140,7 +140,7 @@ function failureIn(group: Fields, message: MimePart): MailFailure {
 }
 
 function failureInWords(message: MimePart): readonly Finding[] {
-  const { words, reason, recipients, isFailure } = noticeOf(message);
+  const { words, reason, recipients, isFailure } = parseNotice(message);
   if (!isFailure) return [];
   const said = words === "" ? { text: "it came back without a reason" } : { text: words, shown: reason };
   return [{ kind: "failure", recipients, provider: null, enhancedCode: null, ...said, command: null }];

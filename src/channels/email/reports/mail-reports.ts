@@ -44,7 +44,7 @@ export class MailReports {
     const { reports, clock, telemetry } = this.ports;
     const { findings, returned } = parseMailReport(source);
     const about = findings.length === 0 ? null : await this.identified(returned);
-    const found = about === null ? [] : findings.flatMap((finding) => reportOf(finding, about) ?? []);
+    const found = about === null ? [] : findings.flatMap((finding) => toReport(finding, about) ?? []);
     const isUnreadable = about !== null && found.length < findings.length;
     telemetry.count("mail_reports", { result: found.length > 0 ? "taken" : isUnreadable ? "unreadable" : "nothing" });
     if (isUnreadable) {
@@ -85,7 +85,7 @@ interface Identified {
 }
 
 /** Null: it cannot be read. */
-function reportOf(finding: Finding, { job, recipient, named }: Identified): DeliveryReport | null {
+function toReport(finding: Finding, { job, recipient, named }: Identified): DeliveryReport | null {
   const { tenantId, jobId } = job;
   if (finding.kind === "unreadable") return null;
   if (finding.kind === "complaint") {
@@ -95,7 +95,7 @@ function reportOf(finding: Finding, { job, recipient, named }: Identified): Deli
   // A bounce always suppresses. If it concerns an address that the mail was forwarded to, or the link was not
   // returned, it only counts as a failure.
   const isOurs = recipient !== null && finding.recipients.some((each) => recipientKey(each) === recipient);
-  const copy = isOurs || named === null ? undefined : copyOf(named, finding.recipients);
+  const copy = isOurs || named === null ? undefined : findCopy(named, finding.recipients);
   if (copy !== undefined) {
     const result = { recipient: copy, ...verdict.result };
     return { tenantId, jobId, type: verdict.type, result, suppressRecipient: null };
@@ -106,7 +106,7 @@ function reportOf(finding: Finding, { job, recipient, named }: Identified): Deli
 }
 
 /** The recipient whom a report on a message with copies is about; undefined: its main one, or it has no copies. */
-function copyOf(job: MailedJob, recipients: readonly string[]): string | undefined {
+function findCopy(job: MailedJob, recipients: readonly string[]): string | undefined {
   const [named] = recipients.filter((each) => parseRecipient(each) !== null);
   return named === undefined ? undefined : furtherRecipient(job, named);
 }

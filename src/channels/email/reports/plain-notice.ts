@@ -25,8 +25,8 @@ const UNDELIVERED =
   /undeliver|returned (?:mail|to sender)|failure notice|delivery (?:status|fail|has failed)|delivery report|non-?delivery|nicht zugestellt|unzustellbar|недостав|non remis|no entregad|mancata consegna/i;
 
 /** The notice that a message begins with. Reads a bounded part of it. */
-export function noticeOf(message: MimePart): Notice {
-  const lines = ownLines(textOf(message, DEPTH_MAX));
+export function parseNotice(message: MimePart): Notice {
+  const lines = ownLines(extractText(message, DEPTH_MAX));
   const subject = message.field("subject") ?? "";
   const named = (message.field("x-failed-recipients") ?? "").split(",", RECIPIENTS_MAX).map((each) => each.trim());
   const all = lines.join("\n").trim();
@@ -58,13 +58,13 @@ const FAILED =
   /undeliver|failure|permanent|fatal|returned|(?:not|n't|unable to|failed|error).{0,80}(?:deliver|reach|send|sent)|deliver.{0,80}(?:fail|error|not\b)|(?:user|mailbox|recipient|address)\S{0,3} (?:\S+ )?(?:unknown|not|full|invalid)|недостав|не может|не доставлен|unzustellbar|nicht zugestellt|non remis|no (?:se )?(?:pudo|entreg)|mancata|エラー|届/is;
 
 /** The first text in the message. */
-function textOf(part: MimePart, depth: number): string {
+function extractText(part: MimePart, depth: number): string {
   if (part.mediaType === "text/plain") return part.text();
   if (depth === 0) return "";
   const parts = part.parts();
   if (parts.length === 0 && part.mediaType.startsWith("multipart/")) return part.text();
   for (const inner of parts) {
-    const text = textOf(inner, depth - 1);
+    const text = extractText(inner, depth - 1);
     if (text !== "") return text;
   }
   return "";

@@ -37,7 +37,7 @@ export function subjectIn(source: Buffer): string {
 export function attachmentsIn(source: Buffer): readonly { readonly filename: string; readonly bytes: number }[] {
   const files: { filename: string; bytes: number }[] = [];
   const visit = (part: MimePart, depth: number) => {
-    const filename = filenameOf(part.field("content-disposition") ?? "");
+    const filename = parseFilename(part.field("content-disposition") ?? "");
     if (filename !== null) files.push({ filename, bytes: part.content().length });
     else if (depth < DEPTH_MAX) for (const inner of part.parts()) visit(inner, depth + 1);
   };
@@ -49,7 +49,7 @@ export function attachmentsIn(source: Buffer): readonly { readonly filename: str
 const DEPTH_MAX = 4;
 
 /** A plain or quoted name, or one in pieces of RFC 2231; null: there is none. */
-function filenameOf(disposition: string): string | null {
+function parseFilename(disposition: string): string | null {
   const plain = /;\s*filename=(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))/i.exec(disposition);
   if (plain !== null)
     return Buffer.from((plain[1] ?? plain[2] ?? "").replace(/\\(.)/g, "$1"), "latin1").toString("utf8");

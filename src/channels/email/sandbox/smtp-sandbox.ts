@@ -170,7 +170,7 @@ class Sandbox {
       const show = () => readable({ receivedAtMs, from, to, recipients, source });
       // The bytes are kept once, however many recipients there are.
       this.inbox.add({ to, bytes: Math.ceil(source.length / recipients.length), names: recipients, show });
-      if (job !== null) this.report(reportOf(job, to));
+      if (job !== null) this.report(buildReport(job, to));
     }
   }
 
@@ -238,7 +238,7 @@ type Verdict = Pick<DeliveryReport, "type" | "result" | "suppressRecipient">;
 const DELIVERED: Verdict = { type: "delivered", result: {}, suppressRecipient: null };
 
 /** Names the recipient if it is not the job's own. */
-function reportOf(job: MailedJob, to: string): DeliveryReport {
+function buildReport(job: MailedJob, to: string): DeliveryReport {
   const verdict = outcomeFor(to) === "bounced" ? bounce(to) : DELIVERED;
   const recipient = furtherRecipient(job, to);
   const result = recipient === undefined ? verdict.result : { recipient, ...verdict.result };

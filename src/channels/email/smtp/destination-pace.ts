@@ -70,7 +70,8 @@ export class DestinationPace {
     const step = known === null ? undefined : STEPS[known.level];
     if (known === null || step === undefined) return { kind: "go", passage: { ended: (a) => this.watch(name, a) } };
     const nextMs = known.startedMs + step.spacingMs;
-    if (known.inFlight >= step.atOnce || nowMs < nextMs) return { kind: "wait", afterMs: waitOf(known, step, nowMs) };
+    if (known.inFlight >= step.atOnce || nowMs < nextMs)
+      return { kind: "wait", afterMs: computeWaitMs(known, step, nowMs) };
     known.inFlight += 1;
     known.startedMs = nowMs;
     const { round } = known;
@@ -166,7 +167,7 @@ function moveTo(destination: Destination, level: number): void {
 }
 
 /** Each waiting message comes back after the one before it, so none returns in vain again and again. */
-function waitOf(destination: Destination, { atOnce, spacingMs }: Step, nowMs: number): number {
+function computeWaitMs(destination: Destination, { atOnce, spacingMs }: Step, nowMs: number): number {
   const apartMs = spacingMs > 0 ? spacingMs : WAIT_AT_ONCE_MS / atOnce;
   const dueMs = Math.max(destination.startedMs + apartMs, destination.lineEndMs + apartMs, nowMs + 1);
   destination.lineEndMs = Math.min(dueMs, nowMs + WAIT_MS_MAX);

@@ -1,7 +1,7 @@
 import type { SmtpServer } from "../../../domain/channels/smtp-url.ts";
 import type { MailMessage } from "../mime/mail-message.ts";
 import type { RelayRoute } from "./relay-route.ts";
-import { CALLED_OFF, failureOf, type SmtpFailure } from "./smtp-replies.ts";
+import { CALLED_OFF, type SmtpFailure, toSmtpFailure } from "./smtp-replies.ts";
 import { asksToSwap, SmtpError, SmtpSession, type SmtpTimeouts } from "./smtp-session.ts";
 
 export interface RelayPoolOptions {
@@ -97,7 +97,7 @@ export class RelayPool {
         await this.sendOver(line, { ...mail, to, further: { ...further, addresses, judge } }, signal);
         left = line.session?.left ?? [];
       } catch (error) {
-        return further.missed(left, error instanceof SmtpError ? error.failure : failureOf(error, "message"));
+        return further.missed(left, error instanceof SmtpError ? error.failure : toSmtpFailure(error, "message"));
       }
     }
   }
@@ -135,7 +135,7 @@ export class RelayPool {
   private async opened(signal: AbortSignal): Promise<SmtpSession> {
     const { route } = this.options;
     const address = await route.address(signal);
-    if (this.closed) throw new SmtpError(failureOf(CALLED_OFF, "waiting"));
+    if (this.closed) throw new SmtpError(toSmtpFailure(CALLED_OFF, "waiting"));
     const session = this.newSession(address);
     try {
       await session.open(signal);
@@ -160,7 +160,7 @@ export class RelayPool {
   }
 
   private turn(signal: AbortSignal): Promise<void> {
-    const calledOff = () => new SmtpError(failureOf(CALLED_OFF, "waiting"));
+    const calledOff = () => new SmtpError(toSmtpFailure(CALLED_OFF, "waiting"));
     if (this.closed || signal.aborted) return Promise.reject(calledOff());
     if (this.turns < this.turnsMax) {
       this.turns += 1;

@@ -1,5 +1,5 @@
 import type { OutboundGuard, OutboundRoute } from "../../../domain/texts/outbound.ts";
-import { CALLED_OFF, failureOf, type SmtpFailure } from "./smtp-replies.ts";
+import { CALLED_OFF, type SmtpFailure, toSmtpFailure } from "./smtp-replies.ts";
 import { SmtpError } from "./smtp-session.ts";
 
 /** Which address to connect to for a mail server. The guard checks a tenant's server anew for each connection. */
@@ -17,10 +17,10 @@ export class RelayRoute {
   /** The exact address to connect to; without a guard, the host itself. Rejects with `SmtpError`. */
   async address(signal: AbortSignal): Promise<string> {
     if (this.guard === null) return this.host;
-    if (signal.aborted) throw new SmtpError(failureOf(CALLED_OFF, "session"));
+    if (signal.aborted) throw new SmtpError(toSmtpFailure(CALLED_OFF, "session"));
     const over = Promise.withResolvers<SmtpFailure>();
-    const onAbort = () => over.resolve(failureOf(CALLED_OFF, "session"));
-    const timer = setTimeout(() => over.resolve(failureOf({ code: "ETIMEDOUT" }, "session")), this.timeoutMs);
+    const onAbort = () => over.resolve(toSmtpFailure(CALLED_OFF, "session"));
+    const timer = setTimeout(() => over.resolve(toSmtpFailure({ code: "ETIMEDOUT" }, "session")), this.timeoutMs);
     signal.addEventListener("abort", onAbort, { once: true });
     try {
       const route = await Promise.race([this.guard.routeTo(this.host), over.promise]);
@@ -42,9 +42,9 @@ export class RelayRoute {
       case "allowed":
         return route.addresses[this.failures % route.addresses.length] ?? route.address;
       case "refused":
-        throw new SmtpError(failureOf({ code: route.cause === "forbidden" ? "EFORBIDDEN" : "EDNS" }, "session"));
+        throw new SmtpError(toSmtpFailure({ code: route.cause === "forbidden" ? "EFORBIDDEN" : "EDNS" }, "session"));
       case "unanswered":
-        throw new SmtpError(failureOf({ code: "EDNS" }, "session"));
+        throw new SmtpError(toSmtpFailure({ code: "EDNS" }, "session"));
     }
   }
 }

@@ -3,7 +3,7 @@ import type { Finding, RelayProbe } from "../../../domain/channels/domain.ts";
 import { parseSmtpUrl, type SmtpServer } from "../../../domain/channels/smtp-url.ts";
 import type { OutboundGuard } from "../../../domain/texts/outbound.ts";
 import { boundUntilReady } from "./ready-socket.ts";
-import { failureOf, quotable } from "./smtp-replies.ts";
+import { quotable, toSmtpFailure } from "./smtp-replies.ts";
 import { addressing, asksToSwap, encryption, type SmtpPlace } from "./smtp-session.ts";
 
 export interface SmtpProbeOptions {
@@ -72,8 +72,8 @@ export class SmtpProbe implements RelayProbe {
       return { check: "smtp", result: "passed", why: null };
     } catch (error) {
       connection.close();
-      if (place.isSwapped !== true && asksToSwap(place, failureOf(error, "session"))) return null;
-      return findingOf(error);
+      if (place.isSwapped !== true && asksToSwap(place, toSmtpFailure(error, "session"))) return null;
+      return toFinding(error);
     }
   }
 }
@@ -101,7 +101,7 @@ function authenticated(connection: SMTPConnection, { user, password }: SmtpServe
  * A missing server, an untrusted certificate or permanently refused credentials: misconfigured. Any other error may be
  * gone in a minute.
  */
-function findingOf(error: unknown): Finding {
+function toFinding(error: unknown): Finding {
   const of = (name: string): unknown => (error instanceof Error ? Reflect.get(error, name) : null);
   const replyCode = Number(of("responseCode") ?? 0);
   const system = String(of("originalCode") ?? of("cause") ?? "");

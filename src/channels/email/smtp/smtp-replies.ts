@@ -224,7 +224,7 @@ export function quotable(reply: string, relay: SmtpRelay): string {
 const PRIVATE_IPV4 = /\[?\b(?:10|127|192\.168|172\.(?:1[6-9]|2\d|3[01]))(?:\.\d{1,3}){2,3}\b\]?/g;
 
 /** The queue id in a reply like Postfix's (`250 2.0.0 Ok: queued as 4jWbHP6T9TzKjBV`), or null. */
-export function queueIdOf(reply: string): string | null {
+export function parseQueueId(reply: string): string | null {
   return /queued as ([0-9A-Za-z]{1,64})/.exec(reply)?.[1] ?? null;
 }
 
@@ -232,7 +232,7 @@ export function queueIdOf(reply: string): string | null {
 export const CALLED_OFF = { code: "EABORT" } as const;
 
 /** Converts the library's error. */
-export function failureOf(error: unknown, stage: SmtpStage): SmtpFailure {
+export function toSmtpFailure(error: unknown, stage: SmtpStage): SmtpFailure {
   const of = (name: string): unknown => (typeof error === "object" && error !== null ? Reflect.get(error, name) : null);
   const text = (value: unknown) => (typeof value === "string" ? value : null);
   const replyCode = of("responseCode");

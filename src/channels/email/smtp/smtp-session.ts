@@ -5,7 +5,7 @@ import type { SmtpServer } from "../../../domain/channels/smtp-url.ts";
 import type { MailMessage } from "../mime/mail-message.ts";
 import { boundUntilReady, type ReadySocket, takenOver } from "./ready-socket.ts";
 import { isPositive, ReplyReader, type SmtpReply } from "./reply-reader.ts";
-import { CALLED_OFF, failureOf, type SmtpFailure } from "./smtp-replies.ts";
+import { CALLED_OFF, type SmtpFailure, toSmtpFailure } from "./smtp-replies.ts";
 import { type ReplyWait, SmtpTransaction } from "./smtp-transaction.ts";
 
 /** How long a mail server may take, all in milliseconds. */
@@ -143,7 +143,7 @@ export class SmtpSession {
       // However a handshake fails: by an alert, by a closed connection, by silence.
       const isHandshake = Reflect.get(this.connection, "upgrading") === true && error !== CALLED_OFF;
       this.close();
-      throw new SmtpError(failureOf(isHandshake ? { code: "ETLS" } : error, "session"));
+      throw new SmtpError(toSmtpFailure(isHandshake ? { code: "ETLS" } : error, "session"));
     } finally {
       clearTimeout(timer);
       signal.removeEventListener("abort", onAbort);
@@ -174,11 +174,11 @@ export class SmtpSession {
       };
       const transaction = new SmtpTransaction(mail, this.ready?.offers ?? NOTHING, {
         write: (text, encoding) => this.write(text, encoding),
-        pour: (text, pieces) => this.pour(piecesOf(Buffer.from(text, "utf8"), pieces)),
+        pour: (text, pieces) => this.pour(splitIntoPieces(Buffer.from(text, "utf8"), pieces)),
         done,
       });
-      if (signal.aborted) return done(failureOf(CALLED_OFF, "message"));
-      if (this.ready === null || this.isOver) return done(failureOf({ code: "ECONNECTION" }, "message"));
+      if (signal.aborted) return done(toSmtpFailure(CALLED_OFF, "message"));
+      if (this.ready === null || this.isOver) return done(toSmtpFailure({ code: "ECONNECTION" }, "message"));
       signal.addEventListener("abort", onAbort, { once: true });
       this.expect(transaction);
       transaction.begin();
@@ -191,7 +191,7 @@ export class SmtpSession {
       const fail = (error: unknown) => {
         this.awaited = null;
         this.close();
-        reject(new SmtpError(failureOf(error, "session")));
+        reject(new SmtpError(toSmtpFailure(error, "session")));
       };
       const onReply = ({ code, text }: SmtpReply) => {
         if (!isPositive(code)) return fail({ code: "EPROTOCOL", responseCode: code, response: text, command: "RSET" });
@@ -270,7 +270,7 @@ export class SmtpSession {
 
   private write(text: string, encoding: "latin1" | "utf8"): void {
     if (text.length <= PIECE_BYTES) this.ready?.socket.write(text, encoding);
-    else this.pour(piecesOf(Buffer.from(text, encoding)));
+    else this.pour(splitIntoPieces(Buffer.from(text, encoding)));
   }
 
   /**
@@ -320,7 +320,7 @@ export class SmtpSession {
     else this.ready.socket.destroy();
     this.ended();
     this.onFailure?.(error);
-    awaited?.onEnd(said === null ? error : { code: failureOf(error, "message").code, ...said });
+    awaited?.onEnd(said === null ? error : { code: toSmtpFailure(error, "message").code, ...said });
   }
 
   private ended(): void {
@@ -332,7 +332,7 @@ export class SmtpSession {
 
 const PIECE_BYTES = 64 * 1024;
 
-function* piecesOf(bytes: Buffer, more?: Iterator<Buffer>): Generator<Buffer> {
+function* splitIntoPieces(bytes: Buffer, more?: Iterator<Buffer>): Generator<Buffer> {
   for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES);
   for (let next = more?.next(); next !== undefined && next.done !== true; next = more?.next()) yield next.value;
 }

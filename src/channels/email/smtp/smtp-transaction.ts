@@ -1,6 +1,6 @@
 import { type MailMessage, NOT_ASCII } from "../mime/mail-message.ts";
 import { isPositive, type SmtpReply } from "./reply-reader.ts";
-import { failureOf, isTooMany, type SmtpFailure } from "./smtp-replies.ts";
+import { isTooMany, type SmtpFailure, toSmtpFailure } from "./smtp-replies.ts";
 
 interface Line {
   write(text: string, encoding: "latin1" | "utf8"): void;
@@ -85,7 +85,7 @@ export class SmtpTransaction {
     switch (awaited) {
       case "MAIL FROM":
       case "RCPT TO":
-        if (awaited === "RCPT TO" && this.asked.length > 0) return this.afterOneOf(this.asked, reply);
+        if (awaited === "RCPT TO" && this.asked.length > 0) return this.afterRecipient(this.asked, reply);
         if (!isPositive(reply.code)) this.refusal ??= refused("EENVELOPE", reply, awaited);
         return this.afterEnvelope(reply, awaited);
       case "DATA":
@@ -99,7 +99,7 @@ export class SmtpTransaction {
   }
 
   onEnd(error: unknown): void {
-    const failure = failureOf(error, "message");
+    const failure = toSmtpFailure(error, "message");
     const { replyCode, reply } = failure;
     const isPositiveReply = replyCode !== null && isPositive(replyCode);
     if (isPositiveReply && this.awaited === "message") return this.end(reply ?? "");
@@ -116,7 +116,7 @@ export class SmtpTransaction {
   }
 
   /** The answer about the first of the recipients that are left. */
-  private afterOneOf(asked: string[], reply: SmtpReply): void {
+  private afterRecipient(asked: string[], reply: SmtpReply): void {
     const refusal = isPositive(reply.code) ? null : refused("EENVELOPE", reply, "RCPT TO");
     if (reply.code === 421) {
       // The server closes the connection: the message goes to none of them.

@@ -29,9 +29,9 @@ export function imitatedBrand(host: string): string | null {
     // `paypal.` and a top-level domain before the domain that was really registered.
     if (BRANDS.has(label) && /^(?:com|net|org|co|de|fr|es|it|br)$/.test(front[at + 1] ?? "")) return label;
   }
-  const skeleton = skeletonOf(name);
+  const skeleton = toSkeleton(name);
   if (skeleton !== name && BRANDS.has(skeleton)) return skeleton;
-  const parts = name.split("-").map(skeletonOf);
+  const parts = name.split("-").map(toSkeleton);
   const brand = parts.find((part) => BRANDS.has(part));
   return brand !== undefined && parts.some((part) => part !== brand && BAIT.test(part)) ? brand : null;
 }
@@ -51,7 +51,7 @@ const LOOK_ALIKES: Readonly<Record<string, string>> = Object.fromEntries(
 const DIGITS: Readonly<Record<string, string>> = { "0": "o", "1": "l", "3": "e", "5": "s" };
 
 /** The Latin letters that the name resembles. */
-function skeletonOf(name: string): string {
+function toSkeleton(name: string): string {
   if (BRANDS.has(name)) return name;
   return Array.from(folded(name), (letter) => LOOK_ALIKES[letter] ?? DIGITS[letter] ?? letter)
     .join("")

@@ -17,14 +17,14 @@ export type Color = number | "clear" | "other";
 
 /** Parses a `style` attribute, and the `color` and `bgcolor` attributes of older HTML, which the style overrides. */
 export function inlineStyle(style: string, color: string | undefined, bgcolor: string | undefined): InlineStyle {
-  const declarations = declarationsOf(style);
+  const declarations = parseDeclarations(style);
   const ownColor = declarations.get("color") ?? color;
   const background = declarations.get("background-color") ?? declarations.get("background") ?? bgcolor;
   return {
     gone: isGone(declarations),
     tiny: isTiny(declarations.get("font-size")),
-    color: ownColor === undefined ? undefined : colorOf(ownColor.trim().toLowerCase()),
-    background: background === undefined ? undefined : backgroundOf(background.trim().toLowerCase()),
+    color: ownColor === undefined ? undefined : parseColor(ownColor.trim().toLowerCase()),
+    background: background === undefined ? undefined : parseBackground(background.trim().toLowerCase()),
   };
 }
 
@@ -40,7 +40,7 @@ const NEAR = 8;
 const DECLARATIONS_MAX = 60;
 
 /** Properties and values in lower case; the last of repeated properties counts, as in a browser. */
-function declarationsOf(style: string): ReadonlyMap<string, string> {
+function parseDeclarations(style: string): ReadonlyMap<string, string> {
   const declarations = new Map<string, string>();
   if (style === "") return declarations;
   for (const declaration of style.toLowerCase().split(";", DECLARATIONS_MAX)) {
@@ -87,7 +87,7 @@ function isTiny(size: string | undefined): boolean | undefined {
 
 const NAMED: Readonly<Record<string, Color>> = { white: 0xffffff, black: 0, transparent: "clear" };
 
-function colorOf(text: string): Color | undefined {
+function parseColor(text: string): Color | undefined {
   if (text === "inherit" || text === "currentcolor" || text === "") return undefined;
   if (Object.hasOwn(NAMED, text)) return NAMED[text];
   const [, hex] = /^#?([\da-f]{3,8})$/.exec(text) ?? [];
@@ -113,12 +113,12 @@ function channelColor(channels: string): Color {
 }
 
 /** Also finds the colour in the `background` shorthand. A transparent background shows the one behind it. */
-function backgroundOf(text: string): Color | undefined {
+function parseBackground(text: string): Color | undefined {
   if (text.includes("url(") || text.includes("gradient(")) return "other";
   if (text === "none" || text === "inherit" || text === "") return undefined;
-  const whole = colorOf(text);
+  const whole = parseColor(text);
   if (whole !== "other") return whole === "clear" ? undefined : whole;
   const [word] = /#[\da-f]{3,8}|\b(?:white|black|transparent)\b/.exec(text) ?? [];
-  const color = word === undefined ? "other" : colorOf(word);
+  const color = word === undefined ? "other" : parseColor(word);
   return color === "clear" ? undefined : color;
 }

@@ -35,7 +35,7 @@ export class RspamdFilter implements SpamFilter {
   async score(message: ScoredMessage, signal: AbortSignal): Promise<SpamVerdict> {
     const raw = await message.raw();
     try {
-      return verdictOf(await this.ask(raw, this.headersFor(message, raw), signal));
+      return parseVerdict(await this.ask(raw, this.headersFor(message, raw), signal));
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       throw new UnavailableError(`the spam filter at ${this.endpoint} gave no verdict: ${why}`, { cause: error });
@@ -45,9 +45,9 @@ export class RspamdFilter implements SpamFilter {
   private headersFor(message: ScoredMessage, raw: Uint8Array): Headers {
     const headers = new Headers();
     const add = (name: string, value: string | null) => value === null || headers.set(name, value);
-    add("From", envelopeAddress(addressOf(message.from)));
+    add("From", envelopeAddress(extractAddress(message.from)));
     add("Rcpt", envelopeAddress(message.to));
-    add("Queue-Id", queueIdOf(raw));
+    add("Queue-Id", readQueueId(raw));
     add("Password", this.password);
     return headers;
   }
@@ -70,12 +70,12 @@ export class RspamdFilter implements SpamFilter {
   }
 }
 
-function verdictOf(answer: unknown): SpamVerdict {
+function parseVerdict(answer: unknown): SpamVerdict {
   if (!isJsonObject(answer)) throw new Error("its answer is no object");
   const { score, symbols = {} } = answer;
   if (!isScore(score)) throw new Error("its answer has no score");
   if (!isJsonObject(symbols)) throw new Error("its answer has symbols that are no object");
-  const verdict = spamVerdict(score, Object.entries(symbols).map(ruleOf));
+  const verdict = spamVerdict(score, Object.entries(symbols).map(parseRule));
   const unexplained = verdict.rules.length === 0 && verdict.score !== 0;
   return unexplained ? spamVerdict(score, [forcedBy(symbols, answer["messages"], score)]) : verdict;
 }
@@ -87,20 +87,20 @@ function verdictOf(answer: unknown): SpamVerdict {
 function forcedBy(symbols: JsonObject, messages: Json | undefined, score: number): TriggeredRule {
   const [name = "FORCED_RESULT"] = Object.keys(symbols);
   const why = isJsonObject(messages) ? messages["smtp_message"] : undefined;
-  return ruleOf([name, { score, description: why ?? "" }]);
+  return parseRule([name, { score, description: why ?? "" }]);
 }
 
-function ruleOf([name, symbol]: readonly [string, Json]): TriggeredRule {
+function parseRule([name, symbol]: readonly [string, Json]): TriggeredRule {
   if (!isJsonObject(symbol) || !isScore(symbol["score"])) throw new Error("its answer has a symbol without a score");
   return {
     rule: name.slice(0, NAME_CHARS_MAX).toWellFormed(),
     score: symbol["score"],
-    description: descriptionOf(symbol).slice(0, DESCRIPTION_CHARS_MAX).toWellFormed(),
+    description: readDescription(symbol).slice(0, DESCRIPTION_CHARS_MAX).toWellFormed(),
   };
 }
 
 /** Symbols of an operator's own rules often have no description. */
-function descriptionOf({ description }: JsonObject): string {
+function readDescription({ description }: JsonObject): string {
   return typeof description === "string" ? description : "";
 }
 
@@ -122,7 +122,7 @@ function decoded(text: string): string {
 }
 
 /** The address in `Name <address>`, or the whole text. */
-function addressOf(mailbox: string): string {
+function extractAddress(mailbox: string): string {
   const open = mailbox.lastIndexOf("<");
   return open === -1 || !mailbox.endsWith(">") ? mailbox : mailbox.slice(open + 1, -1);
 }
@@ -141,7 +141,7 @@ const QUEUE_ID = /^message-id:\s*<([\w.-]{1,200})@/im;
 const HEAD_BYTES_MAX = 16 * 1024;
 
 /** The message's name, which lets a line in rspamd's log lead to the job; null if it has none. */
-function queueIdOf(raw: Uint8Array): string | null {
+function readQueueId(raw: Uint8Array): string | null {
   const head = Buffer.from(raw.buffer, raw.byteOffset, Math.min(raw.byteLength, HEAD_BYTES_MAX)).toString("latin1");
   const [headers = ""] = head.split("\r\n\r\n", 1);
   return QUEUE_ID.exec(headers)?.[1] ?? null;

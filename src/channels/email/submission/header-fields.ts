@@ -30,13 +30,13 @@ export function fieldsIn(head: string): readonly Field[] {
     if (colon < 1 || /^>?From /.test(piece)) continue;
     const name = piece.slice(0, colon).trimEnd();
     const raw = piece.slice(colon + 1).replace(/\r$/, "");
-    fields.push({ name, key: name.toLowerCase(), raw, value: textOf(raw).replace(/\r?\n/g, "").trim() });
+    fields.push({ name, key: name.toLowerCase(), raw, value: decodeText(raw).replace(/\r?\n/g, "").trim() });
   }
   return fields;
 }
 
 /** Bytes of a header that are not ASCII, which nobody said the character set of: UTF-8, or what most programs had before it. */
-function textOf(bytes: string): string {
+function decodeText(bytes: string): string {
   if (!/[\x80-\xff]/.test(bytes)) return bytes;
   const buffer = Buffer.from(bytes, "latin1");
   try {
@@ -50,7 +50,7 @@ const PARAM = /;\s*([^\s=;"]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]*))/g;
 /** No honest program's is longer. */
 const STRUCTURED_CHARS_MAX = 16 * 1024;
 
-export function paramsOf(given: string): Structured {
+export function parseStructured(given: string): Structured {
   const text = given.slice(0, STRUCTURED_CHARS_MAX);
   const value = (/^[^;]*/.exec(text)?.[0] ?? "")
     .replace(/\([^()]*\)/g, "")

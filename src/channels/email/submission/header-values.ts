@@ -21,7 +21,7 @@ interface Run {
  * for each word.
  */
 export function decodeHeader(value: string): string {
-  const decoded = decodeRuns(value, isNextOf);
+  const decoded = decodeRuns(value, continuesRun);
   // Words that should have stayed apart.
   return decoded.includes("\ufffd") ? decodeRuns(value, () => false) : decoded;
 }
@@ -47,7 +47,7 @@ function decodeRuns(value: string, joins: (run: Run, charset: string, encoding: 
   return pieces.join("") + value.slice(end);
 }
 
-function isNextOf({ texts, ...run }: Run, charset: string, encoding: string): boolean {
+function continuesRun({ texts, ...run }: Run, charset: string, encoding: string): boolean {
   if (run.charset !== charset || run.encoding.toUpperCase() !== encoding.toUpperCase()) return false;
   const last = texts.at(-1) ?? "";
   // Base64 goes on only where a group of four has ended.

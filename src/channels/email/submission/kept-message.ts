@@ -3,13 +3,13 @@ import { encodeWord, foldLines } from "nodemailer/lib/mime-funcs";
 import MimeNode from "nodemailer/lib/mime-node";
 import { addressParser } from "postal-mime";
 import { isSteeringHeader } from "../further-members.ts";
-import { mailboxOf, subjectValue } from "../mime/header-values.ts";
+import { subjectValue, toMailbox } from "../mime/header-values.ts";
 import { base64Rows } from "../mime/message-rest.ts";
 import type { Field } from "./header-fields.ts";
 import { decodeHeader } from "./header-values.ts";
 import { submissionLimits } from "./limits.ts";
 import { type Entity, IDENTITY, mimeTree, tooMany } from "./mime-tree.ts";
-import { contentOf } from "./part-content.ts";
+import { decodeContent } from "./part-content.ts";
 import { SmtpRefusal } from "./smtp-refusal.ts";
 
 /** A message as it is sent on, but for the fields that its delivery adds. */
@@ -107,18 +107,18 @@ class Writer {
       if (isWritten) return;
       if (type.value === "multipart/signed") throw unsendable("signed");
     }
-    if (flawsOf(body) === null && !hasWrapped(entity)) return this.write(head(entity), body);
+    if (findFlaws(body) === null && !hasWrapped(entity)) return this.write(head(entity), body);
     if (children.length > 0) return this.inside(entity);
     if (hasWrapped(entity)) {
       // Its body is a message, which must not be encoded (RFC 2046, 5.2.1).
       this.write(head(entity, ""));
-      return this.entity(mimeTree(contentOf(entity).bytes));
+      return this.entity(mimeTree(decodeContent(entity).bytes));
     }
     const isText = type.value.startsWith("text/") && IDENTITY.has(encoding);
     const lines = isText || !isKnown(encoding) ? withCrlf(body) : body;
-    if (lines !== body && flawsOf(lines) === null) return this.write(head(entity), lines);
+    if (lines !== body && findFlaws(lines) === null) return this.write(head(entity), lines);
     if (!isKnown(encoding)) throw unsendable("encoded in a way that is not known here");
-    const content = isText ? lines : contentOf(entity).bytes;
+    const content = isText ? lines : decodeContent(entity).bytes;
     this.write(head(entity, "base64"));
     for (let at = 0; at < content.length; at += TURN_BYTES) {
       this.pieces.push(Buffer.from(base64Rows(content.subarray(at, at + TURN_BYTES)), "latin1"));
@@ -140,10 +140,10 @@ class Writer {
 
   /** Writes what is signed, or the mail that somebody wrote, in bytes beyond ASCII, too. Returns whether it can be sent so. */
   private unchanged(entity: Entity, body: Buffer): boolean {
-    const flaws = flawsOf(body);
+    const flaws = findFlaws(body);
     // A signature is made over lines that end with CRLF, wherever it came from.
     const lines = flaws?.hasStrayEnds === true ? withCrlf(body) : body;
-    const left = lines === body ? flaws : flawsOf(lines);
+    const left = lines === body ? flaws : findFlaws(lines);
     if (left !== null && (left.hasLongLines || left.hasNul)) return false;
     this.isEightBit ||= left?.isEightBit === true;
     this.write(head(entity), lines);
@@ -195,7 +195,7 @@ interface Flaws {
 const [NUL, NEWLINE, RETURN] = [0x00, 0x0a, 0x0d];
 
 /** What a mail server might refuse or change; null: nothing. */
-function flawsOf(body: Buffer): Flaws | null {
+function findFlaws(body: Buffer): Flaws | null {
   let hasLongLines = false;
   let hasStrayEnds = false;
   for (let at = 0; at < body.length; ) {
@@ -233,7 +233,7 @@ function withCrlf(body: Buffer): Buffer {
 function head({ fields, type }: Entity, encoding?: string): string {
   let lines = "";
   for (const field of fields) {
-    if (encoding === undefined || field.key !== "content-transfer-encoding") lines += lineOf(field);
+    if (encoding === undefined || field.key !== "content-transfer-encoding") lines += formatField(field);
   }
   if (encoding === undefined || encoding === "") return lines;
   const isNamed = fields.some(({ key }) => key === "content-type");
@@ -241,7 +241,7 @@ function head({ fields, type }: Entity, encoding?: string): string {
 }
 
 /** The field as it came, if it can be. */
-function lineOf(field: Field): string {
+function formatField(field: Field): string {
   const raw = /[^\0-\x7f]/.test(field.raw) ? ` ${inAscii(field)}` : field.raw;
   const lines = `${field.name}:${raw}`.split(/\r?\n/).map((line) => line.replace(/[\0-\x08\x0b-\x1f\x7f]/g, " "));
   const filled = lines.filter((line, at) => at === 0 || line.trim() !== "");
@@ -277,7 +277,7 @@ function addressList(value: string): string {
     .flatMap((one) => one.group ?? [one])
     .flatMap(({ name, address = "" }) => {
       if (/[^\0-\x7f]/.test(address)) return [`${encodeWord(`${name} ${address}`.trim(), "B")} :;`];
-      return mailboxOf({ address, name })?.value ?? [];
+      return toMailbox({ address, name })?.value ?? [];
     });
   return foldLines(written.join(", "), FOLD_CHARS);
 }

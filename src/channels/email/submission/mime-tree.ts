@@ -1,4 +1,4 @@
-import { type Field, fieldsIn, paramsOf, type Structured } from "./header-fields.ts";
+import { type Field, fieldsIn, parseStructured, type Structured } from "./header-fields.ts";
 import { submissionLimits } from "./limits.ts";
 import { SmtpRefusal } from "./smtp-refusal.ts";
 
@@ -65,10 +65,10 @@ class Reader {
     if (around.depth > nestingMax) throw unreadable("parts within one another");
     const bodyStart = this.headEnd(start, end);
     const fields = fieldsIn(this.source.toString("latin1", start, bodyStart));
-    const valueOf = (name: string) => fields.find(({ key }) => key === name)?.value;
-    const [given, disposition] = [valueOf("content-type"), valueOf("content-disposition")];
-    const type = given === undefined ? around.type : paramsOf(given);
-    const encoding = (valueOf("content-transfer-encoding") ?? "")
+    const findValue = (name: string) => fields.find(({ key }) => key === name)?.value;
+    const [given, disposition] = [findValue("content-type"), findValue("content-disposition")];
+    const type = given === undefined ? around.type : parseStructured(given);
+    const encoding = (findValue("content-transfer-encoding") ?? "")
       .replace(/\(.*?\)|;.*/g, "")
       .trim()
       .toLowerCase();
@@ -76,7 +76,7 @@ class Reader {
     // Of a multipart the encoding says nothing (RFC 2045, 6.4).
     const isOpen = IDENTITY.has(encoding) || type.value.startsWith("multipart/");
     const { children, hasEpilogue } = isOpen ? this.inside(type, body) : NOTHING;
-    const known = { type, encoding, disposition: disposition === undefined ? null : paramsOf(disposition) };
+    const known = { type, encoding, disposition: disposition === undefined ? null : parseStructured(disposition) };
     return { source: this.source, fields, ...known, bodyStart, end, children, hasEpilogue };
   }
 
@@ -163,9 +163,9 @@ const NAME_CHARS_MAX = 1_000;
 const FIELD_START = /^[!-9;-~]+[ \t]*:/;
 
 /** Every entity in it, itself first, those of messages within it left out. */
-export function* leavesOf(entity: Entity): Generator<Entity> {
+export function* walkLeaves(entity: Entity): Generator<Entity> {
   if (entity.children.length === 0 || !entity.type.value.startsWith("multipart/")) yield entity;
-  else for (const child of entity.children) yield* leavesOf(child);
+  else for (const child of entity.children) yield* walkLeaves(child);
 }
 
 function unreadable(what: string): SmtpRefusal {

@@ -1,9 +1,9 @@
 import type { JsonObject } from "../../../domain/texts/json.ts";
-import { CONTENT_ID, contentTypeOf, FILENAME_CHARS_MAX, UNNAMEABLE } from "../attachments.ts";
+import { CONTENT_ID, FILENAME_CHARS_MAX, parseContentType, UNNAMEABLE } from "../attachments.ts";
 import { checkHtml, VISIBLE } from "../content/html-rules.ts";
 import { emailLimits } from "../limits.ts";
 import type { Entity } from "./mime-tree.ts";
-import { contentOf, type PartText, textIn } from "./part-content.ts";
+import { decodeContent, type PartText, textIn } from "./part-content.ts";
 
 /** The parts of a message that the API has members for. */
 export interface OrdinaryParts {
@@ -18,26 +18,26 @@ export interface OrdinaryParts {
 export function ordinaryParts(root: Entity): OrdinaryParts | null {
   const [first, ...others] = root.type.value === "multipart/mixed" && !root.hasEpilogue ? root.children : [root];
   if (first === undefined || !others.every(isFile)) return null;
-  const body = bodyOf(first);
+  const body = findBody(first);
   if (body !== null) return { ...body, attached: others };
   return isFile(first) ? { text: null, html: null, shown: [], attached: [first, ...others] } : null;
 }
 
 type Body = Omit<OrdinaryParts, "attached">;
 
-function bodyOf(entity: Entity): Body | null {
+function findBody(entity: Entity): Body | null {
   if (isText(entity, "plain")) return { text: entity, html: null, shown: [] };
   if (isText(entity, "html")) return { text: null, html: entity, shown: [] };
   const [first, second, ...others] = entity.children;
   if (first === undefined || entity.hasEpilogue) return null;
   switch (entity.type.value) {
     case "multipart/alternative": {
-      if (second === undefined) return bodyOf(first);
-      const richer = isText(first, "plain") && others.length === 0 ? bodyOf(second) : null;
+      if (second === undefined) return findBody(first);
+      const richer = isText(first, "plain") && others.length === 0 ? findBody(second) : null;
       return richer?.html && richer.text === null ? { ...richer, text: first } : null;
     }
     case "multipart/related": {
-      const body = entity.type.params.has("start") ? null : bodyOf(first);
+      const body = entity.type.params.has("start") ? null : findBody(first);
       const shown = entity.children.slice(1);
       return body?.html && body.shown.length === 0 && shown.every(isFile) ? { ...body, shown } : null;
     }
@@ -75,10 +75,10 @@ export function looseTexts({ text, html }: OrdinaryParts): { readonly text?: str
 
 function textMembers(text: string | null, html: string | null) {
   const hasText = text !== null && (html === null || text.trim() !== "");
-  return { ...(html !== null && { html: linesOf(html) }), ...(hasText && { text: linesOf(text) }) };
+  return { ...(html !== null && { html: normalizeLineEnds(html) }), ...(hasText && { text: normalizeLineEnds(text) }) };
 }
 
-function linesOf(text: string): string {
+function normalizeLineEnds(text: string): string {
   return text.replaceAll("\r\n", "\n").trimEnd();
 }
 
@@ -113,21 +113,21 @@ export function exactFiles({ shown, attached }: OrdinaryParts): readonly JsonObj
   if (all.length > emailLimits.attachmentsMax) return null;
   if (!shown.every((file) => isExactFile(file, true)) || !attached.every((file) => isExactFile(file, false)))
     return null;
-  const contents = all.map((file) => contentOf(file));
+  const contents = all.map((file) => decodeContent(file));
   const bytes = contents.reduce((sum, content) => sum + content.bytes.length, 0);
   if (bytes > emailLimits.attachmentBytesMax || !contents.every(({ isSound }) => isSound)) return null;
-  const ids = shown.map(contentIdOf);
+  const ids = shown.map(readContentId);
   return new Set(ids).size < ids.length ? null : looseFiles({ shown, attached });
 }
 
 export function looseFiles({ shown, attached }: Pick<OrdinaryParts, "shown" | "attached">): readonly JsonObject[] {
   return [...shown, ...attached].map((file, at) => {
-    const id = contentIdOf(file);
+    const id = readContentId(file);
     const type = contentType(file);
     return {
-      filename: fileName(nameOf(file)) || `attachment-${at + 1}`,
-      content: contentOf(file).bytes.toString("base64"),
-      content_type: contentTypeOf(type) ?? file.type.value,
+      filename: fileName(readFilename(file)) || `attachment-${at + 1}`,
+      content: decodeContent(file).bytes.toString("base64"),
+      content_type: parseContentType(type) ?? file.type.value,
       ...(id !== "" && { content_id: id }),
     };
   });
@@ -135,10 +135,11 @@ export function looseFiles({ shown, attached }: Pick<OrdinaryParts, "shown" | "a
 
 function isExactFile(file: Entity, isShown: boolean): boolean {
   const { fields, disposition, type } = file;
-  const id = contentIdOf(file);
+  const id = readContentId(file);
   if (!fields.every(({ key }) => PART_FIELDS.has(key) || key === "mime-version" || key === "x-attachment-id"))
     return false;
-  if (!type.isClean || contentTypeOf(contentType(file)) === null || fileName(nameOf(file)) === "") return false;
+  if (!type.isClean || parseContentType(contentType(file)) === null || fileName(readFilename(file)) === "")
+    return false;
   if (disposition !== null && [...disposition.params.keys()].some((name) => name !== "filename" && name !== "size"))
     return false;
   const isImage = type.value.startsWith("image/");
@@ -155,12 +156,12 @@ function contentType({ type: { value, params } }: Entity): string {
   ].join("; ");
 }
 
-function contentIdOf({ fields }: Entity): string {
+function readContentId({ fields }: Entity): string {
   const value = fields.find(({ key }) => key === "content-id")?.value ?? "";
   return value.replace(/^<(.*)>$/, "$1");
 }
 
-export function nameOf({ disposition, type }: Entity): string {
+export function readFilename({ disposition, type }: Entity): string {
   return disposition?.params.get("filename") || type.params.get("name") || "";
 }
 

@@ -7,7 +7,7 @@ export interface PartContent {
   readonly isSound: boolean;
 }
 
-export function contentOf(
+export function decodeContent(
   { source, bodyStart, end, encoding }: Entity,
   bytesMax = Number.POSITIVE_INFINITY,
 ): PartContent {
@@ -95,7 +95,7 @@ export interface PartText {
 
 /** Without a character set, text is UTF-8 if it can be. */
 export function textIn(entity: Entity, bytesMax?: number): PartText {
-  const { bytes, isSound } = contentOf(entity, bytesMax);
+  const { bytes, isSound } = decodeContent(entity, bytesMax);
   const charset = (entity.type.params.get("charset") ?? "").toLowerCase();
   const isNamed = charset !== "" && charset !== "us-ascii" && charset !== "ascii";
   try {

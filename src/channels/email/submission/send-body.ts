@@ -9,21 +9,21 @@ import { headerText } from "../content/header-text.ts";
 import { checkHtml } from "../content/html-rules.ts";
 import { isFurtherHeader, ROUTED_ON } from "../further-members.ts";
 import { emailLimits } from "../limits.ts";
-import { ownSenderOf } from "../own-sender.ts";
+import { findOwnSender } from "../own-sender.ts";
 import type { KeptContent } from "../request.ts";
 import type { Field } from "./header-fields.ts";
 import { addressesIn, decodeHeader, firstAddressesIn, headerIn } from "./header-values.ts";
 import { keptMail } from "./kept-mails.ts";
 import { isTraceHeader } from "./kept-message.ts";
-import { type Entity, leavesOf } from "./mime-tree.ts";
+import { type Entity, walkLeaves } from "./mime-tree.ts";
 import {
   exactFiles,
   exactTexts,
   looseFiles,
   looseTexts,
-  nameOf,
   type OrdinaryParts,
   ordinaryParts,
+  readFilename,
 } from "./ordinary-mail.ts";
 import { textIn } from "./part-content.ts";
 import { SmtpRefusal } from "./smtp-refusal.ts";
@@ -46,11 +46,11 @@ export interface SendBodies {
  *
  * Rejects with an `SmtpRefusal`: the message cannot be sent, or is not from the tenant's own sender.
  */
-export async function sendBodiesOf(tenant: Tenant, message: Entity, platformSender: string): Promise<SendBodies> {
+export async function buildSendBodies(tenant: Tenant, message: Entity, platformSender: string): Promise<SendBodies> {
   const { fields } = message;
   const sender = requireOwnSender(tenant, fields, platformSender);
-  const own = ownHeadersOf(fields);
-  const { kept, ...members } = await membersOf(message, own, sender);
+  const own = readOwnHeaders(fields);
+  const { kept, ...members } = await readMembers(message, own, sender);
   const shared = {
     ...members,
     ...(own.tags.length > 0 && { tags: own.tags }),
@@ -59,7 +59,7 @@ export async function sendBodiesOf(tenant: Tenant, message: Entity, platformSend
     ...(kept && { kept_mail: kept.sha256 }),
   };
   const common = JSON.stringify(shared).slice(1);
-  const names = namesOf(fields);
+  const names = readDisplayNames(fields);
   return {
     idempotencyKey: own.idempotencyKey,
     messageId: headerIn(fields, "message-id") || null,
@@ -74,10 +74,10 @@ export async function sendBodiesOf(tenant: Tenant, message: Entity, platformSend
 }
 
 /** The members that all recipients share. */
-async function membersOf(message: Entity, own: OwnHeaders, sender: string) {
+async function readMembers(message: Entity, own: OwnHeaders, sender: string) {
   const parts = ordinaryParts(message);
   if (own.template !== null || own.data !== null) return filledMembers(message, parts, own, sender);
-  const subject = subjectOf(message);
+  const subject = readSubject(message);
   const headers = exactHeaders(message.fields, sender);
   const texts =
     parts === null || headers === null || subject.length > emailLimits.subjectCharsMax ? null : exactTexts(parts);
@@ -99,7 +99,7 @@ function filledMembers(message: Entity, parts: OrdinaryParts | null, own: OwnHea
     const names = [TEMPLATE, DATA].map((name) => OWN + name).join(" and ");
     throw refused(`a message with ${names} can have a text, HTML and files, and no other parts: leave the headers out`);
   }
-  const subject = headerText(subjectOf(message), emailLimits.subjectCharsMax);
+  const subject = headerText(readSubject(message), emailLimits.subjectCharsMax);
   const members = {
     ...(subject !== "" && { subject }),
     ...(own.template === null ? looseTexts(parts) : { template_id: own.template }),
@@ -114,8 +114,8 @@ function filesMember(files: readonly JsonObject[]): JsonObject {
 
 /** What people see of a kept message: it is checked for spam, and shown in the job. */
 async function keptMembers(message: Entity, subject: string) {
-  const leaves = [...leavesOf(message)].filter(
-    (leaf) => leaf.disposition?.value !== "attachment" && nameOf(leaf) === "",
+  const leaves = [...walkLeaves(message)].filter(
+    (leaf) => leaf.disposition?.value !== "attachment" && readFilename(leaf) === "",
   );
   const shown = (type: string) => {
     let text = "";
@@ -163,7 +163,7 @@ function literal(members: { readonly [name: string]: string }): JsonObject {
   return { ...Object.fromEntries(written), data: { braces: "{{" } };
 }
 
-function subjectOf({ fields }: Entity): string {
+function readSubject({ fields }: Entity): string {
   return oneLine(decodeHeader(headerIn(fields, "subject")));
 }
 
@@ -174,7 +174,7 @@ function exactHeaders(fields: readonly Field[], sender: string): JsonObject | nu
   const isOdd = (one: Mailbox) =>
     parseRecipient(one.address) === null || one.name.length > emailLimits.displayNameCharsMax;
   if (addresses.length > emailLimits.replyToMax || addresses.some((one) => one.group !== undefined)) return null;
-  if (mailboxesOf(addresses).some(isOdd)) return null;
+  if (flattenGroups(addresses).some(isOdd)) return null;
   const seen = new Set<string>();
   for (const { name, key, value } of fields) {
     if (!isFurtherHeader(key) || isTraceHeader(key)) continue;
@@ -187,8 +187,8 @@ function exactHeaders(fields: readonly Field[], sender: string): JsonObject | nu
 }
 
 function looseHeaders(fields: readonly Field[], sender: string): JsonObject {
-  const replyTo = replyToOf(fields, sender);
-  const headers = furtherHeadersOf(fields);
+  const replyTo = readReplyTo(fields, sender);
+  const headers = collectFurtherHeaders(fields);
   return {
     ...(replyTo.length > 0 && { reply_to: replyTo }),
     ...(Object.keys(headers).length > 0 && { headers }),
@@ -196,7 +196,7 @@ function looseHeaders(fields: readonly Field[], sender: string): JsonObject {
 }
 
 /** Those that the API passes on: of each name the first. The others are dropped, as a program cannot act on a refusal of them. */
-function furtherHeadersOf(fields: readonly Field[]): Readonly<Record<string, string>> {
+function collectFurtherHeaders(fields: readonly Field[]): Readonly<Record<string, string>> {
   const further = new Map<string, readonly [string, string]>();
   for (const { key, name, value } of fields) {
     if (!isFurtherHeader(key) || isTraceHeader(key) || further.has(key)) continue;
@@ -245,7 +245,7 @@ const [TEMPLATE, DATA, TAG, TOPIC, TRACKING, IDEMPOTENCY_KEY] = [
 const JOB = "job";
 const KNOWN: readonly string[] = [TEMPLATE, DATA, TAG, TOPIC, TRACKING, IDEMPOTENCY_KEY];
 
-function ownHeadersOf(headers: readonly Field[]): OwnHeaders {
+function readOwnHeaders(headers: readonly Field[]): OwnHeaders {
   const values = new Map<string, string[]>();
   for (const { key, value } of headers) {
     if (!key.startsWith(OWN)) continue;
@@ -270,18 +270,18 @@ function ownHeadersOf(headers: readonly Field[]): OwnHeaders {
   if (idempotencyKey !== null && !isIdempotencyKey(idempotencyKey)) {
     throw refused(`the header ${OWN}${IDEMPOTENCY_KEY} must be 1 to 255 printable ASCII characters`);
   }
-  const [data, tags] = [dataOf(single(DATA)), (values.get(TAG) ?? []).map(tagOf)];
-  return { template, data, tags, topic: single(TOPIC), tracking: trackingOf(single(TRACKING)), idempotencyKey };
+  const [data, tags] = [parseData(single(DATA)), (values.get(TAG) ?? []).map(parseTag)];
+  return { template, data, tags, topic: single(TOPIC), tracking: parseTracking(single(TRACKING)), idempotencyKey };
 }
 
-function dataOf(text: string | null): JsonObject | null {
+function parseData(text: string | null): JsonObject | null {
   if (text === null) return null;
-  const data = jsonOf(text);
+  const data = parseDataJson(text);
   if (!isJsonObject(data)) throw refused(`the header ${OWN}${DATA} must be a JSON object`);
   return data;
 }
 
-function jsonOf(text: string): unknown {
+function parseDataJson(text: string): unknown {
   try {
     return parsePassedOn(Buffer.from(text));
   } catch (error) {
@@ -290,7 +290,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-function trackingOf(text: string | null): TrackingChoice | null {
+function parseTracking(text: string | null): TrackingChoice | null {
   if (text === null) return null;
   const choice: Record<string, boolean> = {};
   for (const part of text.split(",")) {
@@ -303,7 +303,7 @@ function trackingOf(text: string | null): TrackingChoice | null {
   return choice;
 }
 
-function tagOf(text: string): JsonObject {
+function parseTag(text: string): JsonObject {
   const at = text.indexOf("=");
   if (at < 1) throw refused(`the header ${OWN}${TAG} must be name=value`);
   return { name: text.slice(0, at).trim(), value: text.slice(at + 1).trim() };
@@ -314,7 +314,7 @@ function tagOf(text: string): JsonObject {
  * rather than changed.
  */
 function requireOwnSender(tenant: Tenant, headers: readonly Field[], platformSender: string): string {
-  const sender = senderOf(tenant, platformSender);
+  const sender = getSenderAddress(tenant, platformSender);
   const [only, ...more] = addressesIn(headers, "from") ?? [];
   if (only?.address === undefined || more.length > 0) {
     throw new SmtpRefusal(550, `5.7.1 the message must have one address in From: ${sender}`);
@@ -325,8 +325,8 @@ function requireOwnSender(tenant: Tenant, headers: readonly Field[], platformSen
 }
 
 /** Throws an `SmtpRefusal` if the tenant's own domain is not verified. */
-export function senderOf(tenant: Tenant, platformSender: string): string {
-  const own = ownSenderOf(tenant);
+export function getSenderAddress(tenant: Tenant, platformSender: string): string {
+  const own = findOwnSender(tenant);
   switch (own.kind) {
     case "platform":
       return platformSender;
@@ -338,7 +338,7 @@ export function senderOf(tenant: Tenant, platformSender: string): string {
 }
 
 /** Throws an `SmtpRefusal`. */
-export function recipientOf(given: string): string {
+export function requireRecipient(given: string): string {
   const address = parseRecipient(given);
   if (address !== null && isRoutedOn(address)) throw new SmtpRefusal(553, `5.1.3 the recipient ${ROUTED_ON}`);
   if (address !== null) return address;
@@ -346,22 +346,22 @@ export function recipientOf(given: string): string {
 }
 
 /** Display names of recipients, by address: of as many as anybody reads. */
-function namesOf(headers: readonly Field[]): ReadonlyMap<string, string> {
+function readDisplayNames(headers: readonly Field[]): ReadonlyMap<string, string> {
   const addresses = ["to", "cc"].flatMap((key) => firstAddressesIn(headers, key));
-  const named = mailboxesOf(addresses).filter(({ name }) => oneLine(name) !== "");
+  const named = flattenGroups(addresses).filter(({ name }) => oneLine(name) !== "");
   return new Map(named.map(({ name, address }) => [recipientKey(address), oneLine(name)]));
 }
 
 /** Empty if answers go to the sender anyway. */
-function replyToOf(headers: readonly Field[], sender: string): readonly Json[] {
+function readReplyTo(headers: readonly Field[], sender: string): readonly Json[] {
   const addresses = addressesIn(headers, "reply-to");
   if (addresses === null) throw refused("the header reply-to is too long");
-  const mailboxes = mailboxesOf(addresses);
+  const mailboxes = flattenGroups(addresses);
   if (mailboxes.every(({ address }) => recipientKey(address) === recipientKey(sender))) return [];
   return mailboxes.map(({ name, address }) => ({ address, ...(oneLine(name) !== "" && { name: oneLine(name) }) }));
 }
 
-function mailboxesOf(addresses: readonly Address[]): readonly Mailbox[] {
+function flattenGroups(addresses: readonly Address[]): readonly Mailbox[] {
   return addresses.flatMap((one) => (one.group === undefined ? [one] : one.group)).filter(({ address }) => address);
 }
 

@@ -18,13 +18,13 @@ import type { KeptMails } from "./kept-mails.ts";
 import { submissionLimits } from "./limits.ts";
 import { mimeTree } from "./mime-tree.ts";
 import { ReceivedBytes } from "./received-bytes.ts";
-import { recipientOf, sendBodiesOf, senderOf } from "./send-body.ts";
+import { buildSendBodies, getSenderAddress, requireRecipient } from "./send-body.ts";
 import { AWAY, overLimit, replyText, SmtpRefusal } from "./smtp-refusal.ts";
 import { submit } from "./submit.ts";
 
 export interface SubmissionPorts {
   /** The tenant that the API key belongs to, and what the key allows; or null. Rejects while that is not known. */
-  holderOf(apiKey: string): KeyHolder | null | Promise<KeyHolder | null>;
+  findHolder(apiKey: string): KeyHolder | null | Promise<KeyHolder | null>;
   /** Counts a request of the tenant's, whatever becomes of it. Throws an `ApiError` 429 over the plan's limit. */
   admit(tenant: Tenant): Promise<void>;
   /** Serves a request of `POST /v1/send/email` as the API does: checks, limits, answers, and counts what is not. Never rejects. */
@@ -108,8 +108,8 @@ export class SubmissionServer {
       logger: { debug: (entry: { readonly tnx?: string; readonly cid?: string }) => this.countCommand(entry) },
       onConnect: ({ id, remoteAddress }, answer) => void this.try(answer, () => this.connected(id, remoteAddress)),
       onAuth: (auth, session, answer) => void this.logIn(auth, session, answer),
-      onMailFrom: (_, session, answer) => void this.try(answer, () => this.senderOf(session)),
-      onRcptTo: ({ address }, _, answer) => void this.try(answer, () => recipientOf(address)),
+      onMailFrom: (_, session, answer) => void this.try(answer, () => this.requireSender(session)),
+      onRcptTo: ({ address }, _, answer) => void this.try(answer, () => requireRecipient(address)),
       onData: (stream, session, answer) => void this.takeMessage(stream, session, answer),
       onClose: ({ id }) => this.closed(id),
     });
@@ -197,7 +197,7 @@ export class SubmissionServer {
     const { telemetry } = this.options;
     const apiKey = password ?? "";
     try {
-      const holder = await this.holderOf(apiKey);
+      const holder = await this.findHolder(apiKey);
       if (holder === null) throw this.connections.refuseKey(session.id, session.remoteAddress);
       const { tenant, key } = holder;
       if (!key.scopes.has("send")) throw new SmtpRefusal(535, `5.7.8 ${NO_SCOPE}`);
@@ -210,20 +210,20 @@ export class SubmissionServer {
     }
   }
 
-  private holderOf(apiKey: string): KeyHolder | null | Promise<KeyHolder | null> {
-    return apiKey === "" || apiKey.length > API_KEY_CHARS_MAX ? null : this.options.holderOf(apiKey);
+  private findHolder(apiKey: string): KeyHolder | null | Promise<KeyHolder | null> {
+    return apiKey === "" || apiKey.length > API_KEY_CHARS_MAX ? null : this.options.findHolder(apiKey);
   }
 
   /** The tenant as it is now. Throws if it may not send. */
-  private async senderOf(session: SMTPServerSession): Promise<{ readonly tenant: Tenant; readonly user: User }> {
+  private async requireSender(session: SMTPServerSession): Promise<{ readonly tenant: Tenant; readonly user: User }> {
     // Set by `logIn` alone.
     const user = session.user as User;
-    const holder = await this.holderOf(user.apiKey);
+    const holder = await this.findHolder(user.apiKey);
     if (holder === null) throw new SmtpRefusal(421, "4.7.0 the API key is not valid any more");
     const { tenant, key } = holder;
     if (!key.scopes.has("send")) throw new SmtpRefusal(550, `5.7.1 ${NO_SCOPE}`);
     requireSending(tenant, "email");
-    senderOf(tenant, this.options.platformSender);
+    getSenderAddress(tenant, this.options.platformSender);
     return { tenant, user };
   }
 
@@ -251,13 +251,13 @@ export class SubmissionServer {
   }
 
   private async queue(message: Uint8Array, session: SMTPServerSession): Promise<string> {
-    const { tenant, user } = await this.senderOf(session);
-    const recipients = session.envelope.rcptTo.map(({ address }) => recipientOf(address));
+    const { tenant, user } = await this.requireSender(session);
+    const recipients = session.envelope.rcptTo.map(({ address }) => requireRecipient(address));
     await this.admit(tenant);
     const { send, kept, platformSender } = this.options;
     const bodies = await this.turns.inTurn(tenant.tenantId, async () => {
       await new Promise<void>((resolve) => setImmediate(resolve));
-      return sendBodiesOf(
+      return buildSendBodies(
         tenant,
         mimeTree(Buffer.from(message.buffer, message.byteOffset, message.length)),
         platformSender,

@@ -30,7 +30,7 @@ const IDS_SHOWN = 8;
  */
 export async function submit(submission: Submission): Promise<string> {
   const { recipients } = submission;
-  const keys = keysOf(submission);
+  const keys = buildKeySource(submission);
   const jobIds: string[] = [];
   let failure: SmtpRefusal | null = null;
   for (let at = 0, many = 1; at < recipients.length && failure === null; at += many, many = groupSize(submission)) {
@@ -52,7 +52,7 @@ function groupSize({ bodies, recipients: [first = ""] }: Submission): number {
 }
 
 /** What the recipients' keys are made from; null: nothing tells this message from another one that reads the same. */
-function keysOf({ bodies, message }: Submission): string | null {
+function buildKeySource({ bodies, message }: Submission): string | null {
   if (bodies.idempotencyKey !== null) return `key\n${bodies.idempotencyKey}`;
   // With a Message-ID, the same bytes are the same message.
   if (bodies.messageId === null) return null;
@@ -84,11 +84,11 @@ async function sendOne(
   const answer: unknown = await response.json();
   const members = isJsonObject(answer) ? answer : {};
   const { job_id } = members;
-  return response.status === 202 && typeof job_id === "string" ? job_id : refusalOf(response, members);
+  return response.status === 202 && typeof job_id === "string" ? job_id : toSmtpRefusal(response, members);
 }
 
 /** The API's refusal in the words of SMTP. */
-function refusalOf({ status, headers }: Response, members: Readonly<Record<string, unknown>>): SmtpRefusal {
+function toSmtpRefusal({ status, headers }: Response, members: Readonly<Record<string, unknown>>): SmtpRefusal {
   const { error, violations } = members;
   const all: readonly unknown[] = Array.isArray(violations) ? violations : [];
   const [first] = all;

@@ -22,7 +22,7 @@ export interface AppleBundlesOptions {
 export class AppleBundles implements BundleMaker, TokenSigner {
   constructor(private readonly options: AppleBundlesOptions) {}
 
-  async bundleOf(pass: Pass, tenant: Tenant): Promise<PassBundle | Unusable | null> {
+  async getBundle(pass: Pass, tenant: Tenant): Promise<PassBundle | Unusable | null> {
     const { passes, telemetry } = this.options;
     const kept = await passes.bundle(pass.passId);
     if (kept !== null && kept.version >= pass.version) return kept;
@@ -35,8 +35,8 @@ export class AppleBundles implements BundleMaker, TokenSigner {
     return passes.putBundle(pass.passId, newest.pass.version, bytes);
   }
 
-  async signatureOf(text: string, pass: Pass, tenant: Tenant): Promise<Uint8Array<ArrayBuffer> | Unusable> {
-    const signer = await this.signerOf(pass, tenant);
+  async signText(text: string, pass: Pass, tenant: Tenant): Promise<Uint8Array<ArrayBuffer> | Unusable> {
+    const signer = await this.findSigner(pass, tenant);
     if ("why" in signer) return signer;
     return cmsSignature(signer.cms, new TextEncoder().encode(text), this.options.nowMs());
   }
@@ -45,7 +45,7 @@ export class AppleBundles implements BundleMaker, TokenSigner {
    * The signer of the pass. `Unusable`: the credentials are missing or invalid, or belong to another pass type than the
    * pass; devices do not know the pass under that type.
    */
-  async signerOf(pass: Pass, tenant: Tenant): Promise<PassSigner | Unusable> {
+  async findSigner(pass: Pass, tenant: Tenant): Promise<PassSigner | Unusable> {
     const credentials = appleSignerOf(tenant, this.options.platform);
     if (credentials === null) {
       const where = `PUT /dash/api/tenants/${tenant.tenantId}/credentials/apple`;
@@ -61,7 +61,7 @@ export class AppleBundles implements BundleMaker, TokenSigner {
   private async sign({ pass, images }: SignablePass, tenant: Tenant): Promise<Uint8Array<ArrayBuffer> | Unusable> {
     const { content, serial, authenticationToken } = pass;
     if (content.type !== "apple" || authenticationToken === null) return { why: "the pass is not one of Apple's" };
-    const signer = await this.signerOf(pass, tenant);
+    const signer = await this.findSigner(pass, tenant);
     if ("why" in signer) return signer;
     const webServiceUrl = `${this.options.publicUrl}/wallet`;
     const parts = { content, serial, authenticationToken, webServiceUrl, images };

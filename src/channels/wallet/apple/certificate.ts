@@ -72,9 +72,9 @@ function describe(der: Uint8Array<ArrayBuffer>): Certificate {
   const certificate = X509.fromBER(der);
   const extensions = new Map((certificate.extensions ?? []).map((one) => [one.extnID, one]));
   const passType = extensions.get(OID.applePassType)?.extnValue.valueBlock.valueHexView;
-  const names = textsOf(certificate.subject, OID.commonName);
+  const names = readTexts(certificate.subject, OID.commonName);
   const named = names.flatMap((name) => PASS_TYPE_NAME.exec(name)?.[1] ?? []);
-  const passTypeIds = [...textsOf(certificate.subject, OID.userId), ...named];
+  const passTypeIds = [...readTexts(certificate.subject, OID.userId), ...named];
   return {
     der,
     issuer: new Uint8Array(certificate.issuer.toSchema().toBER()),
@@ -83,14 +83,14 @@ function describe(der: Uint8Array<ArrayBuffer>): Certificate {
     notBeforeMs: certificate.notBefore.value.getTime(),
     notAfterMs: certificate.notAfter.value.getTime(),
     passTypeIds: passType === undefined ? passTypeIds : [...passTypeIds, stringIn(passType)],
-    teamIds: textsOf(certificate.subject, OID.organizationalUnit),
+    teamIds: readTexts(certificate.subject, OID.organizationalUnit),
     // By either: to refuse what Apple permits would cost more than to sign what a phone then refuses.
     permitsNfc: extensions.has(OID.appleNfc) || names.some((name) => NFC_NAME.test(name)),
     x509: new X509Certificate(der),
   };
 }
 
-function textsOf(name: RelativeDistinguishedNames, oid: string): readonly string[] {
+function readTexts(name: RelativeDistinguishedNames, oid: string): readonly string[] {
   return name.typesAndValues.flatMap(({ type, value }) => (type === oid ? [String(value.valueBlock.value)] : []));
 }
 

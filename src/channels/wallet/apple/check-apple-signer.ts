@@ -49,25 +49,25 @@ export function checkedSigner(signer: AppleSigner, nowMs: number): CheckedSigner
   if (certificate === null) return "the certificate cannot be read: it should be a certificate in PEM";
   const privateKey = readPrivateKey(signer);
   if (typeof privateKey === "string") return privateKey;
-  if (!isKeyOf(privateKey, certificate)) return "the private key does not belong to the certificate";
-  const wwdr = wwdrOf(signer, certificate);
+  if (!isCertifiedBy(privateKey, certificate)) return "the private key does not belong to the certificate";
+  const wwdr = findWwdr(signer, certificate);
   if (typeof wwdr === "string") return wwdr;
   const problem =
     validityProblem("the certificate", certificate, nowMs) ??
     (wwdr === null ? null : validityProblem("the intermediate certificate", wwdr, nowMs)) ??
     identityProblem(signer, certificate);
-  return problem ?? { certificate, wwdr, privateKey, warnings: warningsOf(certificate, wwdr) };
+  return problem ?? { certificate, wwdr, privateKey, warnings: listWarnings(certificate, wwdr) };
 }
 
-const nfcOf = new WeakMap<AppleSigner, boolean>();
+const nfcBySigner = new WeakMap<AppleSigner, boolean>();
 
 /** Whether a pass with `nfc` opens on devices if these credentials sign it. */
 export function permitsNfc(signer: AppleSigner): boolean {
-  const known = nfcOf.get(signer);
+  const known = nfcBySigner.get(signer);
   if (known !== undefined) return known;
   // What cannot be read cannot sign either, and says so by itself.
   const permits = readCertificate(signer.certificatePem)?.permitsNfc ?? true;
-  nfcOf.set(signer, permits);
+  nfcBySigner.set(signer, permits);
   return permits;
 }
 
@@ -88,12 +88,12 @@ function readPrivateKey({ privateKeyPem, passphrase }: AppleSigner): KeyObject |
   return bits < RSA_BITS_MIN ? `the private key has ${bits} bits; it should have ${RSA_BITS_MIN} or more` : key;
 }
 
-function isKeyOf(key: KeyObject, certificate: Certificate): boolean {
+function isCertifiedBy(key: KeyObject, certificate: Certificate): boolean {
   const spki = (each: KeyObject) => each.export({ type: "spki", format: "der" });
   return Buffer.compare(spki(createPublicKey(key)), spki(certificate.x509.publicKey)) === 0;
 }
 
-function wwdrOf({ wwdrPem }: AppleSigner, certificate: Certificate): Certificate | null | string {
+function findWwdr({ wwdrPem }: AppleSigner, certificate: Certificate): Certificate | null | string {
   if (wwdrPem === null) return wwdrCertificateFor(certificate);
   const given = readCertificates(wwdrPem, CHAIN_MAX);
   if (given.length === 0) return "the intermediate certificate cannot be read: it should be a certificate in PEM";
@@ -102,8 +102,8 @@ function wwdrOf({ wwdrPem }: AppleSigner, certificate: Certificate): Certificate
 }
 
 function validityProblem(what: string, { notBeforeMs, notAfterMs }: Certificate, nowMs: number): string | null {
-  if (nowMs >= notAfterMs) return `${what} expired on ${dayOf(notAfterMs)}`;
-  return nowMs < notBeforeMs ? `${what} is not valid before ${dayOf(notBeforeMs)}` : null;
+  if (nowMs >= notAfterMs) return `${what} expired on ${formatDay(notAfterMs)}`;
+  return nowMs < notBeforeMs ? `${what} is not valid before ${formatDay(notBeforeMs)}` : null;
 }
 
 function identityProblem({ passTypeId, teamId }: AppleSigner, { passTypeIds, teamIds }: Certificate): string | null {
@@ -114,7 +114,7 @@ function identityProblem({ passTypeId, teamId }: AppleSigner, { passTypeIds, tea
   return `the certificate belongs to the team ${quoted(teamIds.join(", "))}, not ${quoted(teamId)}`;
 }
 
-function warningsOf({ passTypeIds, teamIds }: Certificate, wwdr: Certificate | null): readonly string[] {
+function listWarnings({ passTypeIds, teamIds }: Certificate, wwdr: Certificate | null): readonly string[] {
   const all = [
     wwdr === null && "the certificate was issued by none of Apple's intermediates that are known, and none is given",
     passTypeIds.length === 0 && "the certificate names no pass type: it is not a Pass Type ID certificate of Apple's",
@@ -128,7 +128,7 @@ function quoted(text: string): string {
   return JSON.stringify(text.length > 100 ? `${text.slice(0, 100).toWellFormed()}…` : text);
 }
 
-function dayOf(ms: number): string {
+function formatDay(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10);
 }
 

@@ -1,5 +1,5 @@
 import type { Certificate } from "./certificate.ts";
-import { der, oid, setOf, TAG } from "./der.ts";
+import { der, encodeSet, oid, TAG } from "./der.ts";
 
 /** The signer, with every part of the signature that never changes. */
 export interface CmsSigner {
@@ -16,7 +16,7 @@ const DATA = oid("1.2.840.113549.1.7.1");
 const SIGNED_DATA = oid("1.2.840.113549.1.7.2");
 const SHA_256 = der(TAG.sequence, oid("2.16.840.1.101.3.4.2.1"), NULL);
 const RSA_ENCRYPTION = der(TAG.sequence, oid("1.2.840.113549.1.1.1"), NULL);
-const CONTENT_TYPE = der(TAG.sequence, oid("1.2.840.113549.1.9.3"), setOf(DATA));
+const CONTENT_TYPE = der(TAG.sequence, oid("1.2.840.113549.1.9.3"), encodeSet(DATA));
 const MESSAGE_DIGEST = oid("1.2.840.113549.1.9.4");
 const SIGNING_TIME = oid("1.2.840.113549.1.9.5");
 const ENCAPSULATED = der(TAG.sequence, DATA);
@@ -37,10 +37,10 @@ export function cmsSigner(key: CryptoKey, certificate: Certificate, issuer: Cert
  */
 export async function cmsSignature(signer: CmsSigner, content: Uint8Array<ArrayBuffer>, nowMs: number) {
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", content));
-  const attributes = setOf(
+  const attributes = encodeSet(
     CONTENT_TYPE,
-    der(TAG.sequence, SIGNING_TIME, setOf(time(nowMs))),
-    der(TAG.sequence, MESSAGE_DIGEST, setOf(der(TAG.octetString, digest))),
+    der(TAG.sequence, SIGNING_TIME, encodeSet(time(nowMs))),
+    der(TAG.sequence, MESSAGE_DIGEST, encodeSet(der(TAG.octetString, digest))),
   );
   // Signed as a SET OF, sent under an implicit tag (RFC 5652, 5.4).
   const signature = new Uint8Array(await crypto.subtle.sign("RSASSA-PKCS1-v1_5", signer.key, attributes));
@@ -55,7 +55,14 @@ export async function cmsSignature(signer: CmsSigner, content: Uint8Array<ArrayB
     RSA_ENCRYPTION,
     der(TAG.octetString, signature),
   );
-  const signedData = der(TAG.sequence, VERSION_1, setOf(SHA_256), ENCAPSULATED, signer.certificates, setOf(signerInfo));
+  const signedData = der(
+    TAG.sequence,
+    VERSION_1,
+    encodeSet(SHA_256),
+    ENCAPSULATED,
+    signer.certificates,
+    encodeSet(signerInfo),
+  );
   return der(TAG.sequence, SIGNED_DATA, der(TAG.context0, signedData));
 }
 

@@ -33,7 +33,7 @@ export function oid(text: string): Uint8Array<ArrayBuffer> {
 }
 
 /** SET OF: sorts its elements by their bytes (X.690, 11.6). */
-export function setOf(...elements: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+export function encodeSet(...elements: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   return der(TAG.set, ...elements.toSorted(Buffer.compare));
 }
 

@@ -50,7 +50,7 @@ export class PassSigners {
    * `owner`: the tenant, or `PLATFORM`. `Unusable`: the credentials cannot sign.
    */
   async open(credentials: AppleSigner, owner: string): Promise<PassSigner | Unusable> {
-    const id = fingerprintOf(credentials);
+    const id = computeFingerprint(credentials);
     const known = this.signers.get(id);
     const opening = known ?? this.read(credentials, id);
     remember(this.signers, { key: id, value: opening, max: SIGNERS_MAX });
@@ -76,7 +76,7 @@ export class PassSigners {
   }
 
   /** When the owner's certificate expires, if it was used here. */
-  endOf(owner: string): { readonly passTypeId: string; readonly notAfterMs: number } | null {
+  findEnd(owner: string): { readonly passTypeId: string; readonly notAfterMs: number } | null {
     return this.ends.get(owner) ?? null;
   }
 
@@ -132,7 +132,7 @@ function signingKey(key: KeyObject): Promise<CryptoKey> {
   return crypto.subtle.importKey("pkcs8", pkcs8, { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" }, false, ["sign"]);
 }
 
-function fingerprintOf(credentials: AppleSigner): string {
+function computeFingerprint(credentials: AppleSigner): string {
   const { certificatePem, privateKeyPem, passphrase, wwdrPem, passTypeId, teamId } = credentials;
   const parts = [certificatePem, privateKeyPem, passphrase, wwdrPem, passTypeId, teamId];
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");

@@ -44,8 +44,8 @@ export class DeviceRepository implements PassDevices {
       const [row] = await db
         .select({ latest: passDevices.pushToken, ofTenant: passRegistrations.pushToken })
         .from(passRegistrations)
-        .innerJoin(passDevices, deviceOf(deviceId, passTypeId))
-        .where(and(registrationOf(deviceId, passId), gt(passRegistrations.registeredAt, fresh)));
+        .innerJoin(passDevices, whereDevice(deviceId, passTypeId))
+        .where(and(whereRegistration(deviceId, passId), gt(passRegistrations.registeredAt, fresh)));
       return row?.latest === pushToken && row.ofTenant === pushToken;
     });
   }
@@ -78,7 +78,7 @@ export class DeviceRepository implements PassDevices {
   }
 
   async unregister(deviceId: string, passId: string): Promise<boolean> {
-    const there = await this.database.read((db) => db.$count(passRegistrations, registrationOf(deviceId, passId)));
+    const there = await this.database.read((db) => db.$count(passRegistrations, whereRegistration(deviceId, passId)));
     if (there === 0) return false;
     return this.database.write(async (transaction) => {
       const [pass] = await transaction
@@ -86,13 +86,13 @@ export class DeviceRepository implements PassDevices {
         .from(passes)
         .where(eq(passes.id, passId));
       if (pass === undefined || pass.passTypeId === null) return false;
-      const device = deviceOf(deviceId, pass.passTypeId);
+      const device = whereDevice(deviceId, pass.passTypeId);
       const locked = await transaction.select().from(passDevices).where(device).for("update");
       // Without a device row there are no registrations, and no lock that holds off concurrent changes.
       if (locked.length === 0) return false;
       const deleted = await transaction
         .delete(passRegistrations)
-        .where(registrationOf(deviceId, passId))
+        .where(whereRegistration(deviceId, passId))
         .returning({ passId: passRegistrations.passId });
       await removeUnused(transaction, deviceId, pass.passTypeId);
       return deleted.length > 0;
@@ -198,7 +198,7 @@ async function removeSome(transaction: AnyDb, which: SQL | undefined): Promise<b
   // In one order, so that no two processes wait for each other.
   for (const [, { deviceId, passTypeId }] of [...devices].sort(([a], [b]) => (a < b ? -1 : 1))) {
     if (passTypeId === null) continue;
-    await transaction.select().from(passDevices).where(deviceOf(deviceId, passTypeId)).for("update");
+    await transaction.select().from(passDevices).where(whereDevice(deviceId, passTypeId)).for("update");
     const its = transaction
       .select({ id: passes.id })
       .from(passes)
@@ -219,7 +219,7 @@ async function forgetOn(
   { deviceId, passTypeId, pushToken }: Pick<Registration, "deviceId" | "passTypeId" | "pushToken">,
   goneAtMs: number | null,
 ): Promise<void> {
-  const [locked] = await transaction.select().from(passDevices).where(deviceOf(deviceId, passTypeId)).for("update");
+  const [locked] = await transaction.select().from(passDevices).where(whereDevice(deviceId, passTypeId)).for("update");
   if (locked === undefined) return;
   const ofType = transaction.select({ id: passes.id }).from(passes).where(eq(passes.passTypeId, passTypeId));
   const token = sql`coalesce(${passRegistrations.pushToken}, ${locked.pushToken})`;
@@ -236,11 +236,11 @@ async function forgetOn(
   await removeUnused(transaction, deviceId, passTypeId);
 }
 
-function deviceOf(deviceId: string, passTypeId: string) {
+function whereDevice(deviceId: string, passTypeId: string) {
   return and(eq(passDevices.deviceId, deviceId), eq(passDevices.passTypeId, passTypeId));
 }
 
-function registrationOf(deviceId: string, passId: string) {
+function whereRegistration(deviceId: string, passId: string) {
   return and(eq(passRegistrations.deviceId, deviceId), eq(passRegistrations.passId, passId));
 }
 
@@ -248,10 +248,10 @@ function registrationOf(deviceId: string, passId: string) {
 async function removeUnused(transaction: AnyDb, deviceId: string, passTypeId: string): Promise<void> {
   await transaction
     .delete(passDevices)
-    .where(and(deviceOf(deviceId, passTypeId), notExists(registrationsOf(transaction, deviceId, passTypeId))));
+    .where(and(whereDevice(deviceId, passTypeId), notExists(selectRegistrations(transaction, deviceId, passTypeId))));
 }
 
-function registrationsOf(db: AnyDb, deviceId: string, passTypeId: string) {
+function selectRegistrations(db: AnyDb, deviceId: string, passTypeId: string) {
   return db
     .select({ passId: passRegistrations.passId })
     .from(passRegistrations)

@@ -106,10 +106,10 @@ export class DeviceWebhooks {
   private next(): Due | null {
     for (const [tenantId, line] of this.lines) {
       if (line.busy.size >= walletLimits.tenantWebhookCallsMax) continue;
-      const at = line.waiting.findIndex((due) => !line.busy.has(subjectOf(due)));
+      const at = line.waiting.findIndex((due) => !line.busy.has(formatSubject(due)));
       const [due] = at === -1 ? [] : line.waiting.splice(at, 1);
       if (due === undefined) continue;
-      line.busy.add(subjectOf(due));
+      line.busy.add(formatSubject(due));
       this.waiting -= 1;
       this.lines.delete(tenantId);
       this.lines.set(tenantId, line);
@@ -120,7 +120,7 @@ export class DeviceWebhooks {
 
   private release(due: Due): void {
     const line = this.lines.get(due.tenantId);
-    line?.busy.delete(subjectOf(due));
+    line?.busy.delete(formatSubject(due));
     if (line !== undefined && line.busy.size + line.waiting.length === 0) this.lines.delete(due.tenantId);
   }
 
@@ -134,7 +134,7 @@ export class DeviceWebhooks {
         telemetry.count("device_webhooks", { result: "no_receiver" });
         return this.tell("info", "a device webhook has no receiver", due);
       }
-      const why = await this.inTime((signal) => caller.post(url, payloadOf(due), signal));
+      const why = await this.inTime((signal) => caller.post(url, formatPayload(due), signal));
       telemetry.count("device_webhooks", { result: why === null ? "told" : "failed" });
       if (why === null) this.tell("info", "a device webhook was told", due);
       else this.tell("warn", "a device webhook failed and is not repeated", due, why);
@@ -167,11 +167,11 @@ export class DeviceWebhooks {
   }
 }
 
-function subjectOf({ deviceId, passId }: DeviceChange): string {
+function formatSubject({ deviceId, passId }: DeviceChange): string {
   return `${passId} ${deviceId ?? ""}`;
 }
 
-function payloadOf({ action, passId, serial, deviceId, tenantId, atMs }: Due): string {
+function formatPayload({ action, passId, serial, deviceId, tenantId, atMs }: Due): string {
   return JSON.stringify({
     action,
     pass_id: passId,

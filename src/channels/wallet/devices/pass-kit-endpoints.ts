@@ -130,7 +130,7 @@ function registerEndpoint({ passes, devices, webhooks }: PassKitPorts, changes: 
       const result = await changes.inTurn(pass.passId, () => devices.register(registration));
       if (result === "full") throw new ApiError(403, "The pass is on as many devices as one pass can be.");
       if (result === "known") return reply(200, null, UNCACHED);
-      webhooks.note(changeOf("register", pass, deviceId));
+      webhooks.note(buildChange("register", pass, deviceId));
       return reply(201, null, UNCACHED);
     },
   });
@@ -149,7 +149,7 @@ function unregisterEndpoint({ passes, devices, webhooks }: PassKitPorts, changes
       const deviceId = device.read(params["device"] ?? null);
       const [, pass] = await passAt(passes, exchange, params);
       const had = await changes.inTurn(pass.passId, () => devices.unregister(deviceId, pass.passId));
-      if (had) webhooks.note(changeOf("unregister", pass, deviceId));
+      if (had) webhooks.note(buildChange("unregister", pass, deviceId));
       return reply(200, null, UNCACHED);
     },
   });
@@ -176,7 +176,7 @@ function updatesEndpoint({ devices }: PassKitPorts): Endpoint {
     },
     fails: { 404: NOTHING_THERE },
     async handle(_door, { request }, params) {
-      const since = passesUpdatedSince.read(parameterOf(request.url, "passesUpdatedSince"));
+      const since = passesUpdatedSince.read(readParameter(request.url, "passesUpdatedSince"));
       const changed = await devices.updatedSince(
         device.read(params["device"] ?? null),
         passType.read(params["passType"] ?? null),
@@ -288,7 +288,7 @@ function nameIn(text: string | null, charsMax: number = walletLimits.passNameCha
 }
 
 /** Reads one query parameter; undefined: absent. Ignores all others. */
-function parameterOf(url: string, name: string): string | undefined {
+function readParameter(url: string, name: string): string | undefined {
   const at = url.indexOf("?");
   return at === -1 ? undefined : (new URLSearchParams(url.slice(at + 1)).get(name) ?? undefined);
 }
@@ -300,7 +300,7 @@ function parameterOf(url: string, name: string): string | undefined {
 const PUSH_TOKEN = /^[A-Za-z0-9_:.=+~-]{1,1024}$/;
 
 function pushTokenIn(body: Uint8Array): string {
-  const token = memberOf(parseJson(body), "pushToken");
+  const token = readMember(parseJson(body), "pushToken");
   if (typeof token !== "string" || !PUSH_TOKEN.test(token)) {
     throw new ApiError(400, 'the body must be {"pushToken": "<the device\'s push token>"}');
   }
@@ -308,20 +308,20 @@ function pushTokenIn(body: Uint8Array): string {
 }
 
 function linesIn(body: Uint8Array): readonly string[] {
-  const logs = memberOf(parseJson(body), "logs");
+  const logs = readMember(parseJson(body), "logs");
   if (!Array.isArray(logs) || !logs.every((line) => typeof line === "string")) {
     throw new ApiError(400, 'the body must be {"logs": ["<a message>", …]}');
   }
   return logs;
 }
 
-export function memberOf(value: unknown, name: string): unknown {
+export function readMember(value: unknown, name: string): unknown {
   return typeof value === "object" && value !== null && Object.hasOwn(value, name)
     ? Reflect.get(value, name)
     : undefined;
 }
 
-function changeOf(action: DeviceChange["action"], pass: Pass, deviceId: string): DeviceChange {
+function buildChange(action: DeviceChange["action"], pass: Pass, deviceId: string): DeviceChange {
   return { action, tenantId: pass.tenantId, passId: pass.passId, serial: pass.serial, deviceId };
 }
 

@@ -13,7 +13,16 @@ import { walletLimits } from "../limits.ts";
 import type { Pass } from "../passes.ts";
 import { noSuchPass, unusable } from "../refusals.ts";
 import { askingPass, asks } from "./pass-gate.ts";
-import { BAD_REQUEST, BUSY, memberOf, PREFIX, passType, serial, UNCACHED, UNKNOWN_PASS } from "./pass-kit-endpoints.ts";
+import {
+  BAD_REQUEST,
+  BUSY,
+  PREFIX,
+  passType,
+  readMember,
+  serial,
+  UNCACHED,
+  UNKNOWN_PASS,
+} from "./pass-kit-endpoints.ts";
 import type { PassKitPorts } from "./pass-kit-ports.ts";
 
 const { personalizationBytesMax, personalizationTokenCharsMax } = walletLimits;
@@ -124,9 +133,9 @@ async function personalized(
 ): Promise<Uint8Array<ArrayBuffer>> {
   const { passId, tenantId, content, version, serial: serial_number } = pass;
   if (!asks(content)) throw new ApiError(404, "the pass asks its holder for nothing");
-  const mark = markOf(pass, info);
+  const mark = computeMark(pass, info);
   if (content.personalization === undefined && content.personalized !== mark) throw new ApiError(409, DONE);
-  const signature = await bundles.signatureOf(token, pass, tenant);
+  const signature = await bundles.signText(token, pass, tenant);
   if ("why" in signature) throw unusable(signature);
   let latest: Pass = pass;
   if (content.personalization !== undefined) {
@@ -146,7 +155,7 @@ async function personalized(
     if ("why" in updated) throw new ApiError(409, updated.why);
     latest = updated;
   }
-  const bundle = await bundles.bundleOf(latest, tenant);
+  const bundle = await bundles.getBundle(latest, tenant);
   if (bundle === null) throw noSuchPass();
   if ("why" in bundle) throw unusable(bundle);
   return signature;
@@ -160,7 +169,7 @@ function withoutForm({ content }: Pass, mark: string): AppleContent | null {
 }
 
 /** Tells a repeat from another's entries; says nothing of them to who has not the pass's token. */
-function markOf({ authenticationToken }: Pass, info: JsonObject): string {
+function computeMark({ authenticationToken }: Pass, info: JsonObject): string {
   return createHmac("sha256", authenticationToken ?? "")
     .update(JSON.stringify(info))
     .digest("base64url");
@@ -169,11 +178,11 @@ function markOf({ authenticationToken }: Pass, info: JsonObject): string {
 /** Throws an `ApiError` 400. */
 function enteredIn(body: Uint8Array): Entered {
   const parsed = parseJson(body);
-  const token = memberOf(parsed, "personalizationToken");
+  const token = readMember(parsed, "personalizationToken");
   if (typeof token !== "string" || !TOKEN.test(token)) {
     throw new ApiError(400, `personalizationToken must be ${TOKEN_IS}`);
   }
-  const info = memberOf(parsed, "requiredPersonalizationInfo");
+  const info = readMember(parsed, "requiredPersonalizationInfo");
   if (!isJsonObject(info)) throw new ApiError(400, "requiredPersonalizationInfo must be an object");
   return { token, info };
 }

@@ -28,7 +28,7 @@ export class AccessTokens {
   /** Rejects with `TransportError` if the endpoint does not respond properly. */
   async of(issuer: GoogleIssuer): Promise<TokenAnswer> {
     try {
-      const { token } = await (await this.clientOf(issuer)).getAccessToken();
+      const { token } = await (await this.getClient(issuer)).getAccessToken();
       if (typeof token !== "string" || token === "") throw new TransportError("the token endpoint gave no token");
       return { kind: "token", token };
     } catch (error) {
@@ -38,7 +38,7 @@ export class AccessTokens {
 
   /** Forgets a refused token, unless a newer one has replaced it. */
   drop(issuer: GoogleIssuer, token: string): void {
-    const key = keyOf(issuer);
+    const key = formatKey(issuer);
     if (this.clients.get(key)?.credentials.access_token === token) this.clients.delete(key);
   }
 
@@ -47,8 +47,8 @@ export class AccessTokens {
     this.stopped.abort();
   }
 
-  private async clientOf(issuer: GoogleIssuer): Promise<JWT> {
-    const key = keyOf(issuer);
+  private async getClient(issuer: GoogleIssuer): Promise<JWT> {
+    const key = formatKey(issuer);
     const known = this.clients.get(key) ?? (await this.newClient(issuer));
     // Another caller may have made one meanwhile.
     const client = this.clients.get(key) ?? known;
@@ -103,7 +103,7 @@ function isOfClock(text: string): boolean {
 const SCOPE = "https://www.googleapis.com/auth/wallet_object.issuer";
 const TOKEN_ANSWER_BYTES_MAX = 64 * 1024;
 
-function keyOf({ clientEmail, privateKeyPem }: GoogleIssuer): string {
+function formatKey({ clientEmail, privateKeyPem }: GoogleIssuer): string {
   return `${clientEmail}\n${privateKeyPem}`;
 }
 

@@ -38,7 +38,7 @@ export class ClassOwnership {
   /** Rejects if the registry is away, as do all methods below. */
   async whose(tenant: Tenant, classId: string): Promise<Whose> {
     if (!isGoogleIssuerShared(tenant, this.platform)) return "ours";
-    const owner = await this.owners.ownerOf(classId);
+    const owner = await this.owners.findOwner(classId);
     if (owner === null) return "unowned";
     return owner === tenant.tenantId ? "ours" : "theirs";
   }

@@ -7,7 +7,7 @@ import { type JsonObject, parseJsonObject, parseWritten } from "../../../domain/
 import { walletLimits } from "../limits.ts";
 import { AccessTokens } from "./access-tokens.ts";
 import { boundedFetch, type HttpAnswer, UnreachedError } from "./bounded-fetch.ts";
-import { type GoogleCause, quotable, refusalOf, retryAfterMs } from "./google-replies.ts";
+import { type GoogleCause, parseRefusal, quotable, retryAfterMs } from "./google-replies.ts";
 import { IssuerPace, type Urgency } from "./issuer-pace.ts";
 
 export interface GoogleApiOptions {
@@ -122,9 +122,9 @@ export class GoogleApi {
   }
 
   private async try({ issuer, urgency, signal }: Caller, call: GoogleCall): Promise<Tried> {
-    const granted = await this.tokenOf(issuer, signal);
+    const granted = await this.getToken(issuer, signal);
     if ("kind" in granted) return granted;
-    const pace = this.paceOf(issuer);
+    const pace = this.getPace(issuer);
     if (!(await pace.take(urgency, signal))) return { kind: "unasked", afterMs: pace.waitMs };
     const { token } = granted;
     try {
@@ -136,7 +136,7 @@ export class GoogleApi {
     }
   }
 
-  private async tokenOf(issuer: GoogleIssuer, signal: AbortSignal): Promise<{ token: string } | (Refused & Silent)> {
+  private async getToken(issuer: GoogleIssuer, signal: AbortSignal): Promise<{ token: string } | (Refused & Silent)> {
     try {
       const granted = await Promise.race([this.tokens.of(issuer), aborted(signal)]);
       if (granted.kind === "token") return { token: granted.token };
@@ -170,14 +170,14 @@ export class GoogleApi {
   private read({ status, headers, text }: HttpAnswer, { path }: GoogleCall): GoogleAnswer {
     if (status < 200 || status >= 300) {
       const afterMs = retryAfterMs(headers.get("retry-after"), this.options.clock.nowMs());
-      const { cause, said } = refusalOf(status, text);
+      const { cause, said } = parseRefusal(status, text);
       // Only what is inserted can be there before: otherwise another call was at the same object.
       return { kind: "refused", cause: cause === "exists" && path.length > 1 ? "busy" : cause, said, afterMs };
     }
     return { kind: "done", body: parseJsonObject(text, parseWritten) ?? {} };
   }
 
-  private paceOf({ issuerId }: GoogleIssuer): IssuerPace {
+  private getPace({ issuerId }: GoogleIssuer): IssuerPace {
     const pace = this.paces.get(issuerId) ?? new IssuerPace(this.options.clock);
     this.paces.set(issuerId, pace);
     if (this.paces.size > walletLimits.googleAccountsMax) {

@@ -10,7 +10,7 @@ export interface GoogleClassServiceOptions {
   readonly ownership: ClassOwnership;
   callbackUrl(): string | null;
   /** Null: the tenant has no credentials. */
-  callerOf(tenant: Tenant): Caller | null;
+  findCaller(tenant: Tenant): Caller | null;
 }
 
 /** Operations on classes while the caller of the API waits. */
@@ -18,40 +18,40 @@ export class GoogleClassService implements GoogleClasses {
   constructor(private readonly options: GoogleClassServiceOptions) {}
 
   async create(tenant: Tenant, { kind, classId, data }: GoogleClass): Promise<GoogleClassAnswer> {
-    const { api, ownership, callerOf } = this.options;
-    const caller = callerOf(tenant);
+    const { api, ownership, findCaller } = this.options;
+    const caller = findCaller(tenant);
     if (caller === null) return NOT_CONFIGURED;
     const claimed = await ownership.claim(tenant, classId);
     if (claimed !== "ours") return { kind: claimed === "full" ? "full" : "exists" };
     const body = { ...callbackOptions(this.options.callbackUrl()), ...data };
-    return answerOf(await api.call(caller, { method: "POST", path: [`${kind}Class`], body }));
+    return toAnswer(await api.call(caller, { method: "POST", path: [`${kind}Class`], body }));
   }
 
   async change(tenant: Tenant, { kind, classId, data }: GoogleClass): Promise<GoogleClassAnswer> {
-    const { api, ownership, callerOf } = this.options;
-    const caller = callerOf(tenant);
+    const { api, ownership, findCaller } = this.options;
+    const caller = findCaller(tenant);
     if (caller === null) return NOT_CONFIGURED;
     const whose = await ownership.claimExisting({ tenant, kind, classId, caller });
     if (whose === "theirs") return { kind: "missing" };
     if (whose === "full") return { kind: "full" };
-    if (whose !== "ours") return answerOf(whose);
+    if (whose !== "ours") return toAnswer(whose);
     const path = [`${kind}Class`, classId];
     const parts = Object.entries(data).filter(([name, value]) => IN_PARTS.includes(name) && isJsonObject(value));
     // Google replaces such a member whole: what the change leaves out is sent again.
     const held = parts.length === 0 ? null : await api.call(caller, { method: "GET", path });
-    if (held !== null && held.kind !== "done") return answerOf(held);
+    if (held !== null && held.kind !== "done") return toAnswer(held);
     const whole = parts.map(([name, part]) => [name, mergedPart(held?.body[name], part)] as const);
     const body = { ...data, ...Object.fromEntries(whole) };
-    return answerOf(await api.call(caller, { method: "PATCH", path, body }));
+    return toAnswer(await api.call(caller, { method: "PATCH", path, body }));
   }
 
   async read(tenant: Tenant, kind: GoogleKind, classId: string): Promise<GoogleClassAnswer> {
-    const { api, ownership, callerOf } = this.options;
-    const caller = callerOf(tenant);
+    const { api, ownership, findCaller } = this.options;
+    const caller = findCaller(tenant);
     if (caller === null) return NOT_CONFIGURED;
     // Shows a class without an owner and leaves it unowned: reading changes nothing.
     if ((await ownership.whose(tenant, classId)) === "theirs") return { kind: "missing" };
-    return answerOf(await api.call(caller, { method: "GET", path: [`${kind}Class`, classId] }));
+    return toAnswer(await api.call(caller, { method: "GET", path: [`${kind}Class`, classId] }));
   }
 
   async isUsable(tenant: Tenant, classId: string): Promise<boolean> {
@@ -74,7 +74,7 @@ function mergedPart(held: Json | undefined, part: Json): JsonObject {
 
 const NOT_CONFIGURED: GoogleClassAnswer = { kind: "unusable", ...NO_CREDENTIALS };
 
-function answerOf(answer: GoogleAnswer): GoogleClassAnswer {
+function toAnswer(answer: GoogleAnswer): GoogleClassAnswer {
   if (answer.kind === "done") return { kind: "done", data: answer.body };
   if (answer.kind === "refused") {
     if (answer.cause === "exists" || answer.cause === "missing") return { kind: answer.cause };

@@ -66,11 +66,11 @@ export class GoogleObjects {
     if (answer.kind === "refused" && answer.cause === "missing") {
       if (content.kind !== "generic") return noClass(delivery);
       const created = await this.insertClass(delivery);
-      if (!isThere(created)) return outcomeOf(created);
+      if (!isThere(created)) return toOutcome(created);
       answer = await this.insert(delivery);
     }
     if (answer.kind === "refused" && answer.cause === "exists") return this.recognise(delivery);
-    if (answer.kind !== "done") return outcomeOf(answer);
+    if (answer.kind !== "done") return toOutcome(answer);
     this.inserts.delete(pass.passId);
     return this.bringDone(delivery);
   }
@@ -103,7 +103,7 @@ export class GoogleObjects {
     if (whose === "ours") return null;
     if (whose === "full") return failed(`the tenant has ${walletLimits.googleClassesMax} classes, as many as it may`);
     if (whose === "theirs") return failed(`the class ${classId} is another tenant's`);
-    return whose.kind === "refused" && whose.cause === "missing" ? noClass(delivery) : outcomeOf(whose);
+    return whose.kind === "refused" && whose.cause === "missing" ? noClass(delivery) : toOutcome(whose);
   }
 
   /** The id is taken: by an earlier try of this very job, or by another object. */
@@ -113,7 +113,7 @@ export class GoogleObjects {
     if (held.kind !== "done") {
       // The object can be neither inserted nor read: this passes.
       if (held.kind === "refused" && held.cause === "missing") return retry("the object is not readable yet");
-      return outcomeOf(held);
+      return toOutcome(held);
     }
     const sent = (this.inserts.get(pass.passId) ?? []).map((text) => parseJsonObject(text));
     const isAsWanted = isSameObject(content.object, held.body);
@@ -131,7 +131,7 @@ export class GoogleObjects {
     const patched = await this.patch(delivery, delivery.content.object);
     if (patched.kind !== "done") {
       const isGone = patched.kind === "refused" && patched.cause === "missing";
-      return isGone ? failed("the pass is not in Google's wallet any more") : outcomeOf(patched);
+      return isGone ? failed("the pass is not in Google's wallet any more") : toOutcome(patched);
     }
     const cleared = await this.clear(delivery, patched.body);
     if (cleared !== null) return cleared;
@@ -147,7 +147,7 @@ export class GoogleObjects {
     if (names.length === 0) return null;
     const answer = await this.patch(delivery, Object.fromEntries(names.map((name) => [name, null])));
     if (answer.kind === "done") return null;
-    const outcome = outcomeOf(answer);
+    const outcome = toOutcome(answer);
     // Google added the members that it refuses to clear.
     if (outcome.kind === "failed") this.note("members of a Google object cannot be cleared", delivery, outcome.error);
     return outcome.kind === "failed" ? null : outcome;
@@ -160,10 +160,10 @@ export class GoogleObjects {
   private async show(delivery: GoogleDelivery, body: string): Promise<Outcome> {
     const loud = await this.addMessage(delivery, body, "TEXT_AND_NOTIFY");
     if (loud.kind === "done") return this.shown(delivery, "alerted");
-    if (loud.kind === "unasked" || !isDecided(loud)) return outcomeOf(loud);
+    if (loud.kind === "unasked" || !isDecided(loud)) return toOutcome(loud);
     const silent = await this.addMessage(delivery, body, "TEXT");
     if (silent.kind === "done") return this.shown(delivery, "silent");
-    if (silent.kind === "unasked" || !isDecided(silent)) return outcomeOf(silent);
+    if (silent.kind === "unasked" || !isDecided(silent)) return toOutcome(silent);
     this.note("a message could not be added to a Google pass", delivery, silent.said);
     return this.shown(delivery, "no");
   }
@@ -178,8 +178,8 @@ export class GoogleObjects {
     body: string,
     messageType: "TEXT" | "TEXT_AND_NOTIFY",
   ): Promise<GoogleAnswer> {
-    const message = { id: messageIdOf(delivery), header: delivery.tenant.name, body, messageType };
-    const path = [...pathOf(delivery), "addMessage"];
+    const message = { id: formatMessageId(delivery), header: delivery.tenant.name, body, messageType };
+    const path = [...buildPath(delivery), "addMessage"];
     return this.api.call(delivery.caller, { method: "POST", path, body: { message } });
   }
 
@@ -210,11 +210,11 @@ export class GoogleObjects {
   }
 
   private read(delivery: GoogleDelivery): Promise<GoogleAnswer> {
-    return this.api.call(delivery.caller, { method: "GET", path: pathOf(delivery) });
+    return this.api.call(delivery.caller, { method: "GET", path: buildPath(delivery) });
   }
 
   private patch(delivery: GoogleDelivery, body: JsonObject): Promise<GoogleAnswer> {
-    return this.api.call(delivery.caller, { method: "PATCH", path: pathOf(delivery), body });
+    return this.api.call(delivery.caller, { method: "PATCH", path: buildPath(delivery), body });
   }
 
   private hasVersion({ passId, version }: Pass): boolean {
@@ -240,7 +240,7 @@ function noClass({ content }: GoogleDelivery): Outcome {
   return failed(`there is no ${of} class ${content.classId}: create it with POST /v1/google/classes`);
 }
 
-function pathOf({ content, pass }: GoogleDelivery): readonly string[] {
+function buildPath({ content, pass }: GoogleDelivery): readonly string[] {
   return [`${content.kind}Object`, pass.serial];
 }
 
@@ -248,14 +248,14 @@ function pathOf({ content, pass }: GoogleDelivery): readonly string[] {
  * The same for every delivery of this update, so a message that is already there is not added again, and never that of another:
  * versions repeat after a restore, and Google shows no message whose id it knows.
  */
-function messageIdOf({ payload }: GoogleDelivery): string {
+function formatMessageId({ payload }: GoogleDelivery): string {
   return `waybill-${payload.jobId}`;
 }
 
 /** How an earlier try of this update has shown its message; null: the object does not have it. */
 function messageIn(held: JsonObject, delivery: GoogleDelivery): Notified | null {
   const messages = isJsonArray(held["messages"]) ? held["messages"].filter(isJsonObject) : [];
-  const known = messages.find(({ id }) => id === messageIdOf(delivery));
+  const known = messages.find(({ id }) => id === formatMessageId(delivery));
   if (known === undefined) return null;
   return /^text_?and_?notify$/i.test(String(known["messageType"])) ? "alerted" : "silent";
 }
@@ -271,7 +271,7 @@ function isDecided(answer: Extract<Refused, { kind: "refused" }>): boolean {
 }
 
 /** The outcome of a failed call that needs no special treatment. */
-function outcomeOf(answer: GoogleAnswer): Outcome {
+function toOutcome(answer: GoogleAnswer): Outcome {
   if (answer.kind === "done") return { kind: "retry", why: "Google's wallet gave an unexpected answer" };
   if (answer.kind === "unasked") {
     return {

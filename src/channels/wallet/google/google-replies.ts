@@ -55,16 +55,16 @@ export interface GoogleRefusal {
 }
 
 /** Classifies an unsuccessful response. */
-export function refusalOf(status: number, text: string): GoogleRefusal {
+export function parseRefusal(status: number, text: string): GoogleRefusal {
   const error = errorIn(text);
   const errors: readonly unknown[] = Array.isArray(error["errors"]) ? error["errors"] : [];
   const [first] = errors;
-  const given = [isJsonObject(first) ? textOf(first["reason"]) : "", textOf(error["status"])];
+  const given = [isJsonObject(first) ? readText(first["reason"]) : "", readText(error["status"])];
   const rule = RULES.find(
     ({ statuses: [from, to], reasons }) =>
       status >= from && status <= to && (reasons?.some((reason) => given.includes(reason)) ?? true),
   );
-  return { cause: rule?.cause ?? "busy", said: quotable(textOf(error["message"])) };
+  return { cause: rule?.cause ?? "busy", said: quotable(readText(error["message"])) };
 }
 
 /** The delay that `Retry-After` requests (RFC 9110, 10.2.3) in milliseconds, up to `RETRY_AFTER_MS_MAX`; null: none. */
@@ -92,6 +92,6 @@ function errorIn(text: string): JsonObject {
   return isJsonObject(error) ? error : {};
 }
 
-function textOf(value: Json | undefined): string {
+function readText(value: Json | undefined): string {
   return typeof value === "string" ? value : "";
 }

@@ -41,8 +41,8 @@ export class GoogleWallet implements GooglePasses, SaveLinks {
     this.objects = new GoogleObjects({ ...options, api: this.api, ownership });
     this.links = new LinkedObjects(options.passes, options.platform);
     this.saveLinks = new SaveLinkSigner(options.saveUrlBase);
-    const callerOf = (tenant: Tenant) => this.requestOf(tenant);
-    this.classes = new GoogleClassService({ ...options, api: this.api, ownership, callerOf });
+    const findCaller = (tenant: Tenant) => this.findCaller(tenant);
+    this.classes = new GoogleClassService({ ...options, api: this.api, ownership, findCaller });
   }
 
   /**
@@ -50,10 +50,10 @@ export class GoogleWallet implements GooglePasses, SaveLinks {
    * Aborting `signal` ends it with the outcome `retry`. Rejects if the registry is away.
    */
   async deliver(pass: Pass, payload: GoogleTask, tenant: Tenant, signal: AbortSignal): Promise<Outcome> {
-    const content = contentOf(pass);
+    const content = requireGoogleContent(pass);
     const issuer = googleIssuerOf(tenant, this.options.platform);
     if (issuer === null) return { kind: "failed", error: NO_CREDENTIALS.why };
-    if (!isOf(issuer, pass)) return { kind: "failed", error: OTHER_ISSUER };
+    if (!isIssuedBy(issuer, pass)) return { kind: "failed", error: OTHER_ISSUER };
     const barred = await this.links.barred(tenant, content);
     if (barred?.why === "foreign") return { kind: "failed", error: foreignLink(barred.objectId) };
     if (barred !== null) return { kind: "retry", why: `the linked object ${barred.objectId} is not created yet` };
@@ -62,12 +62,12 @@ export class GoogleWallet implements GooglePasses, SaveLinks {
   }
 
   async status(tenant: Tenant, pass: Pass): Promise<GooglePassStatus | Unusable> {
-    const path = [`${contentOf(pass).kind}Object`, pass.serial];
-    const caller = this.requestOf(tenant);
+    const path = [`${requireGoogleContent(pass).kind}Object`, pass.serial];
+    const caller = this.findCaller(tenant);
     if (caller === null) return NO_CREDENTIALS;
     const answer = await this.api.call(caller, { method: "GET", path });
     if (answer.kind === "done") {
-      const googleStatus = stateOf(answer.body["state"]);
+      const googleStatus = parseState(answer.body["state"]);
       if (googleStatus === null) return { why: "Google's wallet gave the pass a state that is not known" };
       const hasUsers = answer.body["hasUsers"] === true;
       const isInstalled = hasUsers || answer.body["hasLinkedDevice"] === true;
@@ -87,12 +87,12 @@ export class GoogleWallet implements GooglePasses, SaveLinks {
     return this.api.health();
   }
 
-  linkOf(pass: Pass, tenant: Tenant): string | Unusable {
+  buildLink(pass: Pass, tenant: Tenant): string | Unusable {
     const issuer = googleIssuerOf(tenant, this.options.platform);
     if (issuer === null) return NO_CREDENTIALS;
     // Google would refuse the link, to the holder's face.
-    return isOf(issuer, pass)
-      ? this.saveLinks.sign(pass, contentOf(pass), issuer)
+    return isIssuedBy(issuer, pass)
+      ? this.saveLinks.sign(pass, requireGoogleContent(pass), issuer)
       : { why: OTHER_ISSUER, isForGood: true };
   }
 
@@ -110,7 +110,7 @@ export class GoogleWallet implements GooglePasses, SaveLinks {
   }
 
   /** Null: there are no credentials. */
-  private requestOf(tenant: Tenant): Caller | null {
+  private findCaller(tenant: Tenant): Caller | null {
     const issuer = googleIssuerOf(tenant, this.options.platform);
     if (issuer === null) return null;
     const signal = AbortSignal.any([this.stopped.signal, AbortSignal.timeout(walletLimits.googleRequestTimeoutMs)]);
@@ -119,7 +119,7 @@ export class GoogleWallet implements GooglePasses, SaveLinks {
 }
 
 /** False after the tenant's issuer was replaced. */
-function isOf({ issuerId }: GoogleIssuer, { serial }: Pass): boolean {
+function isIssuedBy({ issuerId }: GoogleIssuer, { serial }: Pass): boolean {
   return serial.startsWith(`${issuerId}.`);
 }
 
@@ -130,11 +130,11 @@ const NOT_FOUND: GooglePassStatus = { googleStatus: "not_found", hasUsers: false
 const STATES = ["ACTIVE", "COMPLETED", "EXPIRED", "INACTIVE"] as const;
 
 /** Google still returns former lower-case names of the states. Null: it is none of them. */
-function stateOf(state: Json | undefined): (typeof STATES)[number] | null {
+function parseState(state: Json | undefined): (typeof STATES)[number] | null {
   return STATES.find((name) => typeof state === "string" && name === state.toUpperCase()) ?? null;
 }
 
-function contentOf({ passId, content }: Pass): GoogleContent {
+function requireGoogleContent({ passId, content }: Pass): GoogleContent {
   if (content.type !== "google") throw new Error(`the pass ${passId} is not one of Google's`);
   return content;
 }

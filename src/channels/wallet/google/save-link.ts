@@ -29,20 +29,20 @@ export class SaveLinkSigner {
       origins: [],
     };
     const signed = `${HEADER}.${base64Url(claims)}`;
-    const signature = this.signatureOf(signed, issuer.privateKeyPem);
+    const signature = this.signText(signed, issuer.privateKeyPem);
     if (signature === null) return KEY_CANNOT_SIGN;
     return `${this.base}/${signed}.${signature.toString("base64url")}`;
   }
 
-  private signatureOf(text: string, pem: string): Buffer | null {
+  private signText(text: string, pem: string): Buffer | null {
     try {
-      return sign("sha256", Buffer.from(text), this.keyOf(pem));
+      return sign("sha256", Buffer.from(text), this.getKey(pem));
     } catch {
       return null;
     }
   }
 
-  private keyOf(pem: string): KeyObject {
+  private getKey(pem: string): KeyObject {
     const known = this.keys.get(pem);
     if (known !== undefined) return known;
     const key = createPrivateKey(pem);

@@ -121,7 +121,7 @@ class Sandbox {
 
   private welcome(session: ServerHttp2Session): void {
     session.on("error", (error) => this.note("a sandbox push connection failed", error));
-    const passType = passTypeOf(session);
+    const passType = readPassType(session);
     if (passType === null) return session.destroy();
     this.sessions.add(session);
     session.once("close", () => this.sessions.delete(session));
@@ -137,15 +137,15 @@ class Sandbox {
       if (bytes <= PAYLOAD_BYTES_MAX) chunks.push(chunk);
     });
     stream.on("end", () => {
-      const refusal = bytes > PAYLOAD_BYTES_MAX ? TOO_LARGE : this.refusalOf(headers, passType);
+      const refusal = bytes > PAYLOAD_BYTES_MAX ? TOO_LARGE : this.findRefusal(headers, passType);
       if (refusal === null) this.take(headers, Buffer.concat(chunks));
       if (stream.destroyed) return;
       stream.respond({ ":status": refusal?.status ?? 200, "apns-id": crypto.randomUUID().toUpperCase() });
-      stream.end(refusal === null ? undefined : JSON.stringify(bodyOf(refusal, this.options.clock.nowMs())));
+      stream.end(refusal === null ? undefined : JSON.stringify(buildBody(refusal, this.options.clock.nowMs())));
     });
   }
 
-  private refusalOf(headers: IncomingHttpHeaders, passType: string): SandboxRefusal | null {
+  private findRefusal(headers: IncomingHttpHeaders, passType: string): SandboxRefusal | null {
     if (headers[":method"] !== "POST") return { status: 405, reason: "MethodNotAllowed" };
     const token = tokenIn(headers);
     if (token === null) return { status: 404, reason: "BadPath" };
@@ -175,7 +175,7 @@ class Sandbox {
 const TOO_LARGE: SandboxRefusal = { status: 413, reason: "PayloadTooLarge" };
 
 /** `UID` of the client's certificate; null: it presented none, or another kind. */
-function passTypeOf({ socket }: ServerHttp2Session): string | null {
+function readPassType({ socket }: ServerHttp2Session): string | null {
   if (!(socket instanceof TLSSocket)) return null;
   const subject: unknown = socket.getPeerCertificate().subject;
   const userId: unknown = typeof subject === "object" && subject !== null ? Reflect.get(subject, "UID") : null;
@@ -187,6 +187,6 @@ function tokenIn(headers: IncomingHttpHeaders): string | null {
 }
 
 /** Apple's response; a 410 carries the time since which the device has been gone. */
-function bodyOf({ status, reason }: SandboxRefusal, nowMs: number): object {
+function buildBody({ status, reason }: SandboxRefusal, nowMs: number): object {
   return status === 410 ? { reason, timestamp: nowMs } : { reason };
 }

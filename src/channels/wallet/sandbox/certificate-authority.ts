@@ -62,14 +62,14 @@ export async function issueCertificate(request: CertificateRequest, issuer: Issu
   // Positive and non-zero (RFC 5280, 4.1.2.2).
   serial[0] = ((serial[0] ?? 0) & 0x3f) | 0x40;
   certificate.serialNumber = new Integer({ valueHex: serial });
-  certificate.subject = nameOf(request.subject);
+  certificate.subject = buildName(request.subject);
   certificate.issuer = issuer?.certificate.subject ?? certificate.subject;
-  certificate.notBefore = timeOf(request.notBeforeMs);
-  certificate.notAfter = timeOf(request.notAfterMs);
+  certificate.notBefore = toTime(request.notBeforeMs);
+  certificate.notAfter = toTime(request.notAfterMs);
   await certificate.subjectPublicKeyInfo.importKey(keys.publicKey);
-  const keyId = await keyIdOf(certificate);
-  const issuerKeyId = issuer === null ? keyId : await keyIdOf(issuer.certificate);
-  certificate.extensions = extensionsOf(request, { keyId, issuerKeyId });
+  const keyId = await computeKeyId(certificate);
+  const issuerKeyId = issuer === null ? keyId : await computeKeyId(issuer.certificate);
+  certificate.extensions = buildExtensions(request, { keyId, issuerKeyId });
   await certificate.sign(issuer?.key ?? keys.privateKey, "SHA-256");
   return {
     certificate,
@@ -79,7 +79,7 @@ export async function issueCertificate(request: CertificateRequest, issuer: Issu
   };
 }
 
-function nameOf(subject: CertificateRequest["subject"]): RelativeDistinguishedNames {
+function buildName(subject: CertificateRequest["subject"]): RelativeDistinguishedNames {
   const typesAndValues = subject.map(
     ([type, value]) => new AttributeTypeAndValue({ type, value: new Utf8String({ value }) }),
   );
@@ -87,17 +87,17 @@ function nameOf(subject: CertificateRequest["subject"]): RelativeDistinguishedNa
 }
 
 /** Whole seconds; UTCTime through 2049, GeneralizedTime from 2050 (RFC 5280, 4.1.2.5). */
-function timeOf(ms: number): Time {
+function toTime(ms: number): Time {
   return new Time({ type: ms < Date.UTC(2050, 0) ? 0 : 1, value: new Date(Math.floor(ms / 1000) * 1000) });
 }
 
 /** The first method of RFC 5280, 4.2.1.2: SHA-1 of the public key's bits. */
-async function keyIdOf(certificate: Certificate): Promise<ArrayBuffer> {
+async function computeKeyId(certificate: Certificate): Promise<ArrayBuffer> {
   const bits = new Uint8Array(certificate.subjectPublicKeyInfo.subjectPublicKey.valueBlock.valueHexView);
   return crypto.subtle.digest("SHA-1", bits);
 }
 
-function extensionsOf(
+function buildExtensions(
   { purpose, passTypeId }: CertificateRequest,
   { keyId, issuerKeyId }: { readonly keyId: ArrayBuffer; readonly issuerKeyId: ArrayBuffer },
 ): Extension[] {

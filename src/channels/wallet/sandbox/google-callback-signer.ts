@@ -27,7 +27,7 @@ export class GoogleCallbackSigner {
   /** What Google's address for its keys answers. */
   keys(): JsonObject {
     const keyExpiration = String(this.clock.nowMs() + ROOT_MS);
-    return { keys: [{ keyValue: textOf(this.root.publicKey), protocolVersion: CALLBACK_PROTOCOL, keyExpiration }] };
+    return { keys: [{ keyValue: exportKey(this.root.publicKey), protocolVersion: CALLBACK_PROTOCOL, keyExpiration }] };
   }
 
   /** Replaces the root key: what the former one signed is not served any more. */
@@ -37,7 +37,7 @@ export class GoogleCallbackSigner {
 
   sign(message: JsonObject, { recipient, keyEndsMs, root }: Forgery = {}): JsonObject {
     const keyExpiration = String(keyEndsMs ?? this.clock.nowMs() + KEY_MS);
-    const signedKey = JSON.stringify({ keyValue: textOf(this.intermediate.publicKey), keyExpiration });
+    const signedKey = JSON.stringify({ keyValue: exportKey(this.intermediate.publicKey), keyExpiration });
     const signedMessage = JSON.stringify(message);
     const to = recipient ?? String(message["objectId"]).replace(/\..*$/, "");
     const ofMessage = signedBytes(SENDER, to, CALLBACK_PROTOCOL, signedMessage);
@@ -60,6 +60,6 @@ function newKey() {
   return generateKeyPairSync("ec", { namedCurve: "P-256" });
 }
 
-function textOf(key: KeyObject): string {
+function exportKey(key: KeyObject): string {
   return key.export({ type: "spki", format: "der" }).toString("base64");
 }

@@ -85,7 +85,7 @@ export class GoogleResources {
     const resource = this.held.get(`${kind}/${id}`);
     if (resource === undefined) return notFound(id);
     const { status, body } = shown(kind, resource.data);
-    const classReference = kind.endsWith("Object") ? this.data(classKindOf(kind), String(body["classId"])) : null;
+    const classReference = kind.endsWith("Object") ? this.data(toClassKind(kind), String(body["classId"])) : null;
     return { status, body: classReference === null ? body : { ...body, classReference } };
   }
 
@@ -147,7 +147,7 @@ export class GoogleResources {
 
   private classRefusal(kind: string, data: JsonObject): Reply | null {
     const classId = String(data["classId"]);
-    const found = this.held.get(`${classKindOf(kind)}/${classId}`);
+    const found = this.held.get(`${toClassKind(kind)}/${classId}`);
     if (found === undefined) return failure(404, "classNotFound", `Class ${classId} not found`);
     return found.data["reviewStatus"] === "DRAFT" ? invalid("The class is a draft") : null;
   }
@@ -172,7 +172,7 @@ export class GoogleResources {
   }
 }
 
-function classKindOf(objectKind: string): string {
+function toClassKind(objectKind: string): string {
   return `${objectKind.slice(0, -"Object".length)}Class`;
 }
 

@@ -36,7 +36,7 @@ export class GoogleTokens {
     const fields = new URLSearchParams(form);
     if (fields.get("grant_type") !== GRANT_TYPE) return refusal("unsupported_grant_type", "Invalid grant_type");
     const assertion = fields.get("assertion") ?? "";
-    const account = this.accountOf(assertion, audience);
+    const account = this.verifyAssertion(assertion, audience);
     if (account === "untimely") return refusal("invalid_grant", UNTIMELY);
     if (account === null) return refusal("invalid_grant", "Invalid JWT Signature.");
     const token = `ya29.${randomBytes(32).toString("base64url")}`;
@@ -58,7 +58,7 @@ export class GoogleTokens {
   }
 
   /** `untimely`: its times are not of now. */
-  private accountOf(assertion: string, audience: string): string | null {
+  private verifyAssertion(assertion: string, audience: string): string | null {
     const [header = "", payload = "", signature = "", ...rest] = assertion.split(".");
     const claims = decode(payload);
     const account = claims?.["iss"];

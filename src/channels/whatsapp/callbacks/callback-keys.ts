@@ -44,7 +44,7 @@ export class CallbackData implements CallbackSigner, CallbackReader {
     const [key] = this.keys;
     if (key === undefined) throw new Error("there is no key to sign callback data with");
     const content = `${tenantId}/${jobId}/${phoneNumberId}`;
-    return `${content}/${tagOf(key, content)}`;
+    return `${content}/${computeTag(key, content)}`;
   }
 
   read(text: string): SentMessage | null {
@@ -52,7 +52,7 @@ export class CallbackData implements CallbackSigner, CallbackReader {
     const end = text.lastIndexOf("/");
     const [content, tag] = [text.slice(0, Math.max(end, 0)), Buffer.from(text.slice(end + 1))];
     const isSigned = this.keys.some((key) => {
-      const expected = Buffer.from(tagOf(key, content));
+      const expected = Buffer.from(computeTag(key, content));
       return tag.length === expected.length && timingSafeEqual(tag, expected);
     });
     if (!isSigned) return null;
@@ -62,6 +62,6 @@ export class CallbackData implements CallbackSigner, CallbackReader {
   }
 }
 
-function tagOf(key: Uint8Array, content: string): string {
+function computeTag(key: Uint8Array, content: string): string {
   return createHmac("sha256", key).update(content).digest().subarray(0, TAG_BYTES).toString("base64url");
 }

@@ -52,20 +52,36 @@ export class CallbackParts {
       if (news !== null && part.accountId !== null) await this.ports.templates.note(part.accountId, news);
     }
     const found = await Promise.all(
-      parts.map(async (part) => ({ part, id: idOf(part), owners: await this.ownersOf(part) })),
+      parts.map(async (part) => ({ part, id: computeId(part), owners: await this.findOwners(part) })),
     );
     const { clock, news, messages } = this.ports;
     const told = found.flatMap(({ part, id, owners }) =>
       owners.map((tenantId) => {
         const { type, atMs } = part;
-        return { tenantId, id, type, channel: "whatsapp" as const, atMs: atMs ?? clock.nowMs(), data: dataOf(part) };
+        return {
+          tenantId,
+          id,
+          type,
+          channel: "whatsapp" as const,
+          atMs: atMs ?? clock.nowMs(),
+          data: toEventData(part),
+        };
       }),
     );
     if (told.length > 0) await news.tell(told);
     await messages.record(
       found.map(({ part, id }) => {
         const { phoneNumberId, type } = part;
-        return { id, phoneNumberId, from: null, userId: null, username: null, name: null, type, content: dataOf(part) };
+        return {
+          id,
+          phoneNumberId,
+          from: null,
+          userId: null,
+          username: null,
+          name: null,
+          type,
+          content: toEventData(part),
+        };
       }),
     );
     for (const { part, id, owners } of found) this.report(part, id, owners[0] ?? NOBODY);
@@ -84,7 +100,7 @@ export class CallbackParts {
     if (known.length > 0) await this.ports.accounts.note(known);
   }
 
-  private async ownersOf({ phoneNumberId, accountId, displayNumber }: CallbackPart): Promise<readonly string[]> {
+  private async findOwners({ phoneNumberId, accountId, displayNumber }: CallbackPart): Promise<readonly string[]> {
     const { owners, accounts, platform } = this.ports;
     const named = phoneNumberId ?? (accountId === null ? null : await accounts.numbersOf(accountId, displayNumber));
     const numbers = new Set(typeof named === "string" ? [named] : (named ?? []));
@@ -113,13 +129,13 @@ export class CallbackParts {
   }
 }
 
-function idOf({ type, accountId, atMs, content }: CallbackPart): string {
+function computeId({ type, accountId, atMs, content }: CallbackPart): string {
   const text = JSON.stringify([accountId, atMs, content]);
   return `${type}:${new Bun.CryptoHasher("sha256").update(text).digest("hex").slice(0, 32)}`;
 }
 
 /** What a tenant hears of a part. */
-function dataOf({
+function toEventData({
   type,
   what,
   accountId,

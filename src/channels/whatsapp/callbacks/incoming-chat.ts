@@ -7,7 +7,7 @@ import type { Telemetry } from "../../../domain/telemetry.ts";
 import type { TenantNews, TenantNewsDesk } from "../../../domain/tenants/tenant-news.ts";
 import type { JsonObject } from "../../../domain/texts/json.ts";
 import type { NumberOwners } from "../number-owners.ts";
-import { type ChangedPerson, idsOf } from "../person.ts";
+import { type ChangedPerson, listIds } from "../person.ts";
 import type { ChatMessage } from "./webhook.ts";
 
 /** A tenant's list of people not to be sent to. */
@@ -53,7 +53,7 @@ export class IncomingChat {
     const isSender = (number: string) => number === platformNumber || owned.has(number);
     const written = messages.flatMap(({ message: { phoneNumberId }, writer, writtenAtMs, isNotice }) =>
       phoneNumberId !== null && !isNotice && isSender(phoneNumberId)
-        ? idsOf(writer).map((from) => ({ phoneNumberId, from, writtenAtMs }))
+        ? listIds(writer).map((from) => ({ phoneNumberId, from, writtenAtMs }))
         : [],
     );
     if (written.length > 0) await windows.note(written);
@@ -62,7 +62,7 @@ export class IncomingChat {
       if (changed === null || phoneNumberId === null || !isSender(phoneNumberId)) continue;
       await this.follow(changed, phoneNumberId, owned.get(phoneNumberId) ?? []);
     }
-    const told = await this.newsOf(messages, owned);
+    const told = await this.collectUpdates(messages, owned);
     if (told.length > 0) await news.tell(told);
     const fresh = await this.ports.messages.record(messages.map(({ message }) => message));
     telemetry.count("incoming_messages", { result: "recorded" }, fresh);
@@ -75,22 +75,22 @@ export class IncomingChat {
     tenantIds: readonly string[],
   ): Promise<void> {
     const { windows, suppressions } = this.ports;
-    const [former, others] = [idsOf(before), idsOf(after)];
+    const [former, others] = [listIds(before), listIds(after)];
     const writtenAtMs = await windows.lastWrittenMs(phoneNumberId, former);
     if (writtenAtMs !== null) await windows.note(others.map((from) => ({ phoneNumberId, from, writtenAtMs })));
     for (const tenantId of tenantIds) await suppressions.follow(tenantId, former, others);
   }
 
-  private async newsOf(
+  private async collectUpdates(
     messages: readonly ChatMessage[],
     owned: ReadonlyMap<string, readonly string[]>,
   ): Promise<readonly TenantNews[]> {
     if (owned.size === 0) return [];
-    const ownersOf = ({ message }: ChatMessage) => owned.get(message.phoneNumberId ?? "") ?? [];
-    const theirs = messages.filter((one) => ownersOf(one).length > 0);
+    const findOwners = ({ message }: ChatMessage) => owned.get(message.phoneNumberId ?? "") ?? [];
+    const theirs = messages.filter((one) => findOwners(one).length > 0);
     const jobs = await this.jobsAnsweredBy(theirs);
     return theirs.flatMap((one) =>
-      ownersOf(one).map((tenantId): TenantNews => {
+      findOwners(one).map((tenantId): TenantNews => {
         const { message, writtenAtMs, said } = one;
         const job = said.answers === null ? undefined : jobs.get(said.answers);
         return {
@@ -99,7 +99,7 @@ export class IncomingChat {
           type: "message.received",
           channel: "whatsapp",
           atMs: writtenAtMs ?? this.ports.clock.nowMs(),
-          data: dataOf(one, job?.tenantId === tenantId ? job.jobId : null),
+          data: toEventData(one, job?.tenantId === tenantId ? job.jobId : null),
         };
       }),
     );
@@ -115,7 +115,7 @@ export class IncomingChat {
 }
 
 /** What a tenant hears of a message. */
-function dataOf({ message, said, changed }: ChatMessage, jobId: string | null): JsonObject {
+function toEventData({ message, said, changed }: ChatMessage, jobId: string | null): JsonObject {
   const { id, phoneNumberId, from, userId, username, name, type, content } = message;
   return {
     message_id: id,

@@ -67,19 +67,19 @@ export class WhatsappStatuses {
   }
 
   private async takeSome(statuses: readonly WhatsappStatus[]): Promise<void> {
-    const signed = new Map(statuses.map((status) => [status, this.signedJobOf(status)] as const));
+    const signed = new Map(statuses.map((status) => [status, this.readSignedJob(status)] as const));
     const byId = await this.jobsById(statuses.filter((status) => signed.get(status) === null));
-    const jobOf = (status: WhatsappStatus) => signed.get(status) ?? byId.get(status.messageId) ?? null;
+    const findJob = (status: WhatsappStatus) => signed.get(status) ?? byId.get(status.messageId) ?? null;
     const known = new Map(
       statuses.flatMap((status) => {
-        const job = jobOf(status);
+        const job = findJob(status);
         return job === null ? [] : [[status.messageId, job] as const];
       }),
     );
     await allEnded(Array.from(known, ([messageId, job]) => this.early.release(messageId, job)));
     await allEnded(
       statuses.map(async (status) => {
-        const job = jobOf(status);
+        const job = findJob(status);
         if (job !== null) await this.record(status, job);
         else if (!this.early.hold(status)) this.count(status, "dropped");
       }),
@@ -87,7 +87,7 @@ export class WhatsappStatuses {
   }
 
   /** The job that our signature names; null if the message has no valid one, or another number reports it. */
-  private signedJobOf({ callbackData, phoneNumberId }: WhatsappStatus): JobAddress | null {
+  private readSignedJob({ callbackData, phoneNumberId }: WhatsappStatus): JobAddress | null {
     const message = callbackData === null ? null : this.ports.callbacks.read(callbackData);
     return message !== null && (phoneNumberId ?? message.phoneNumberId) === message.phoneNumberId ? message : null;
   }
@@ -102,7 +102,7 @@ export class WhatsappStatuses {
 
   private async record(status: WhatsappStatus, { tenantId, jobId }: JobAddress): Promise<void> {
     const { type, result, occurredAtMs } = status;
-    if (this.signedJobOf(status) === null && (await this.isForeign(status, tenantId))) {
+    if (this.readSignedJob(status) === null && (await this.isForeign(status, tenantId))) {
       this.count(status, "foreign");
       return;
     }

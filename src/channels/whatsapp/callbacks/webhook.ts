@@ -4,7 +4,7 @@ import type { NewsType } from "../../../domain/tenants/tenant-news.ts";
 import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../../domain/texts/json.ts";
 import { chatErrorText } from "../chat-error-text.ts";
 import { chatLimits } from "../limits.ts";
-import { type ChangedPerson, changedPerson, type PersonIds, subjectOf, writerOf } from "../person.ts";
+import { type ChangedPerson, changedPerson, type PersonIds, readSubject, readWriter } from "../person.ts";
 import { accountEvent, EVENT_CHARS_MAX, type PartKind } from "./account-events.ts";
 import { shortened } from "./shortened.ts";
 
@@ -130,10 +130,10 @@ const AROUND = new Set(["messaging_product", "metadata", "contacts", "statuses",
 
 function readValue(value: JsonObject, { found, ...around }: Place): void {
   const { statuses, messages, errors, metadata, contacts } = value;
-  const displayNumber = digitsOf(
+  const displayNumber = extractDigits(
     isJsonObject(metadata) ? metadata["display_phone_number"] : value["display_phone_number"],
   );
-  const place: Place = { found, ...around, phoneNumberId: phoneNumberIdOf(metadata), displayNumber };
+  const place: Place = { found, ...around, phoneNumberId: readPhoneNumberId(metadata), displayNumber };
   const { accountId, phoneNumberId, field } = place;
   if (accountId !== null && phoneNumberId !== null) found.numbers.push({ accountId, phoneNumberId, displayNumber });
   if (statuses !== undefined) for (const one of members(statuses, "statuses", place)) readStatus(one, place);
@@ -173,14 +173,14 @@ function readStatus(status: JsonObject, place: Place): void {
     else keep(status, "status", place);
     return;
   }
-  const result = type === "failed" ? { error: failureOf(status["errors"]) } : {};
+  const result = type === "failed" ? { error: formatFailure(status["errors"]) } : {};
   const callbackData = typeof data === "string" ? data : null;
-  const occurredAtMs = timeOf(timestamp);
+  const occurredAtMs = parseTime(timestamp);
   found.statuses.push({ messageId: id, phoneNumberId, type, result, occurredAtMs, callbackData });
 }
 
 /** Epoch seconds as text, of this century. */
-function timeOf(timestamp: Json | undefined): number | null {
+function parseTime(timestamp: Json | undefined): number | null {
   if (typeof timestamp !== "string" || !/^\d{9,10}$/.test(timestamp)) return null;
   return secondsMs(Number(timestamp));
 }
@@ -199,7 +199,7 @@ const UNUSED_STATUSES = ["played", "deleted", "warning"] as const;
 function readMessage(message: JsonObject, contacts: Json | undefined, place: Place): void {
   const { id, type } = message;
   const isNotice = type === "system";
-  const writer = writerOf(message, contacts) ?? (isNotice ? subjectOf(message) : null);
+  const writer = readWriter(message, contacts) ?? (isNotice ? readSubject(message) : null);
   if (!isName(id) || writer === null || !isName(type)) {
     keep(message, "message", place);
     return;
@@ -244,19 +244,19 @@ function textAt(value: Json | undefined, member: string): string | null {
   return shortened(text, chatLimits.chatTextCharsMax);
 }
 
-function phoneNumberIdOf(metadata: Json | undefined): string | null {
+function readPhoneNumberId(metadata: Json | undefined): string | null {
   const id = isJsonObject(metadata) ? metadata["phone_number_id"] : undefined;
   return isName(id) ? id : null;
 }
 
 /** The digits of a number as the provider shows it, `+1 555-000-1111`. */
-function digitsOf(value: Json | undefined): string | null {
+function extractDigits(value: Json | undefined): string | null {
   const digits = typeof value === "string" ? value.slice(0, EVENT_CHARS_MAX).replace(/\D/g, "") : "";
   return digits === "" ? null : digits;
 }
 
 /** The error as shown to the tenant. Statuses use the same codes as replies to calls. */
-function failureOf(errors: Json | undefined): string {
+function formatFailure(errors: Json | undefined): string {
   const [error] = isJsonArray(errors) ? errors : [];
   if (!isJsonObject(error)) return NO_REASON;
   const { code, title, message, error_data: data } = error;

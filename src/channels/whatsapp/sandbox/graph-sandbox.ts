@@ -25,7 +25,7 @@ export interface GraphSandboxOptions {
   /** What `GET /{account}/message_templates` lists for every account, as the API has it. Default: `hello_world`. */
   readonly templates?: readonly JsonObject[];
   /** Asked for each message: whether its phone number is over its throughput, or fails. Default: never. */
-  troubleOf?(phoneNumberId: string): NumberTrouble | null;
+  findTrouble?(phoneNumberId: string): NumberTrouble | null;
 }
 
 export type NumberTrouble = "throttled" | "failing";
@@ -121,7 +121,7 @@ class Sandbox {
 
   private async deliver(message: MessageRequest, phoneNumberId: string, body: string): Promise<Response> {
     const outcome = outcomeFor(message.to);
-    const trouble = this.options.troubleOf?.(phoneNumberId) ?? null;
+    const trouble = this.options.findTrouble?.(phoneNumberId) ?? null;
     if (trouble !== null) return refused(trouble === "throttled" ? THROTTLED : FAILING);
     if (outcome === "undeliverable") return refused(UNDELIVERABLE);
     if (outcome === "window_closed" && message.template === null) return refused(WINDOW_CLOSED);
@@ -147,7 +147,8 @@ class Sandbox {
 
   private keep(from: string, to: string, source: string): void {
     const received_at = new Date(this.options.clock.nowMs()).toISOString();
-    const show = () => ({ channel: "whatsapp", received_at, from, to, subject: subjectOf(source), source }) as const;
+    const show = () =>
+      ({ channel: "whatsapp", received_at, from, to, subject: describeRequest(source), source }) as const;
     this.inbox.add({ to, bytes: source.length, show });
   }
 
@@ -242,7 +243,7 @@ function refused({ status, code, subcode, message, details, type = "OAuthExcepti
 }
 
 /** The template that a kept request names, with its language, or the beginning of its text, or else its type. */
-function subjectOf(source: string): string {
+function describeRequest(source: string): string {
   const request: unknown = JSON.parse(source);
   const { type, template, text, interactive }: JsonObject = isJsonObject(request) ? request : {};
   const body = isJsonObject(interactive) ? interactive["body"] : undefined;

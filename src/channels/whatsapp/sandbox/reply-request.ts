@@ -62,9 +62,10 @@ function contactsRefusal(contacts: Json | undefined): GraphRefusal | null {
 /** What an action of each type has to have. */
 const ACTIONS: Readonly<Record<string, (action: JsonObject) => boolean>> = {
   button: ({ buttons }) =>
-    isListOf(buttons, 3, ({ type, reply }) => type === "reply" && isJsonObject(reply) && isChoice(reply, 256, 20)),
+    isBoundedList(buttons, 3, ({ type, reply }) => type === "reply" && isJsonObject(reply) && isChoice(reply, 256, 20)),
   list: ({ button, sections }) =>
-    isText(button) && isListOf(sections, 10, ({ rows }) => isListOf(rows, 10, (row) => isChoice(row, 200, 24))),
+    isText(button) &&
+    isBoundedList(sections, 10, ({ rows }) => isBoundedList(rows, 10, (row) => isChoice(row, 200, 24))),
   cta_url: ({ name, parameters }) =>
     name === "cta_url" && isJsonObject(parameters) && isText(parameters["display_text"]) && isText(parameters["url"]),
   flow: ({ name, parameters }) =>
@@ -77,11 +78,11 @@ const ACTIONS: Readonly<Record<string, (action: JsonObject) => boolean>> = {
   product: ({ catalog_id, product_retailer_id }) => isText(catalog_id) && isText(product_retailer_id),
   product_list: ({ catalog_id, sections }) =>
     isText(catalog_id) &&
-    isListOf(sections, 10, ({ title, product_items }) =>
-      isListOf(product_items, 30, (item) => isText(title) && isText(item["product_retailer_id"])),
+    isBoundedList(sections, 10, ({ title, product_items }) =>
+      isBoundedList(product_items, 30, (item) => isText(title) && isText(item["product_retailer_id"])),
     ),
   catalog_message: ({ name }) => name === "catalog_message",
-  carousel: ({ cards }) => isListOf(cards, 10, ({ card_index }) => typeof card_index === "number"),
+  carousel: ({ cards }) => isBoundedList(cards, 10, ({ card_index }) => typeof card_index === "number"),
   call_permission_request: ({ name }) => name === "call_permission_request",
   address_message: ({ name }) => name === "address_message",
   voice_call: ({ name }) => name === "voice_call",
@@ -123,7 +124,7 @@ function isChoice({ id, title }: JsonObject, idMax: number, titleMax: number): b
   return isText(id) && id.length <= idMax && isText(title) && Array.from(title).length <= titleMax;
 }
 
-function isListOf(value: Json | undefined, max: number, isFine: (one: JsonObject) => boolean): boolean {
+function isBoundedList(value: Json | undefined, max: number, isFine: (one: JsonObject) => boolean): boolean {
   return (
     isJsonArray(value) &&
     value.length > 0 &&

@@ -124,7 +124,7 @@ export class StatusCallbacks {
   private async call(statuses: readonly MessageStatus[]): Promise<boolean> {
     if (this.url === null) return false;
     const { clock, secret, telemetry } = this.options;
-    const body = JSON.stringify(notificationOf(statuses, clock.nowMs()));
+    const body = JSON.stringify(buildNotification(statuses, clock.nowMs()));
     const signature = createHmac("sha256", secret).update(body).digest("hex");
     try {
       const response = await fetch(this.url, {
@@ -144,7 +144,7 @@ export class StatusCallbacks {
 }
 
 /** One change per phone number, ordered by first status. */
-function notificationOf(statuses: readonly MessageStatus[], nowMs: number): JsonObject {
+function buildNotification(statuses: readonly MessageStatus[], nowMs: number): JsonObject {
   const byNumber = Map.groupBy(statuses, ({ phoneNumberId }) => phoneNumberId);
   const timestamp = String(Math.floor(nowMs / 1000));
   const changes = Array.from(byNumber, ([phone_number_id, own]) => ({
@@ -152,13 +152,13 @@ function notificationOf(statuses: readonly MessageStatus[], nowMs: number): Json
     value: {
       messaging_product: "whatsapp",
       metadata: { display_phone_number: "15550000000", phone_number_id },
-      statuses: own.map((status) => statusOf(status, timestamp)),
+      statuses: own.map((status) => buildStatus(status, timestamp)),
     },
   }));
   return { object: "whatsapp_business_account", entry: [{ id: "100000000000000", changes }] };
 }
 
-function statusOf({ messageId, status, to, opaque }: MessageStatus, timestamp: string): JsonObject {
+function buildStatus({ messageId, status, to, opaque }: MessageStatus, timestamp: string): JsonObject {
   return {
     id: messageId,
     status,

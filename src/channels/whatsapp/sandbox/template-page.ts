@@ -28,7 +28,7 @@ export function templatePage(templates: readonly JsonObject[], { searchParams, h
   const from = Number(Buffer.from(searchParams.get("after") ?? "", "base64url").toString() || 0);
   const found = templates.filter((one) => String(one["name"]).includes(name));
   const end = from + limit;
-  const cursors = { before: cursorOf(from), after: cursorOf(end) };
+  const cursors = { before: formatCursor(from), after: formatCursor(end) };
   const data = found.slice(from, end).map((one) => shown(one, fields));
   if (end >= found.length) return { data, paging: { cursors } };
   const next = new URL(href);
@@ -41,6 +41,6 @@ function shown(template: JsonObject, fields: readonly string[] | null): JsonObje
   return Object.fromEntries(Object.entries(template).filter(([name]) => name === "id" || fields.includes(name)));
 }
 
-function cursorOf(at: number): string {
+function formatCursor(at: number): string {
   return Buffer.from(String(at)).toString("base64url");
 }

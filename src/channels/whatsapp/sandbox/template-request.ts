@@ -97,12 +97,12 @@ function carouselRefusal(cards: Json | undefined, path: string): GraphRefusal | 
     }
     const header = components.find((one) => isJsonObject(one) && one["type"] === "header");
     if (header === undefined) return missing(`carousel: Card ${at} requires a header`);
-    shapes.add(JSON.stringify(components.map(shapeOf)));
+    shapes.add(JSON.stringify(components.map(toShape)));
   }
   return shapes.size === 1 ? null : invalid(`Param ${path}: all cards must have the same components.`);
 }
 
-function shapeOf(component: Json): Json {
+function toShape(component: Json): Json {
   if (!isJsonObject(component)) return null;
   const { type = null, sub_type = null, index = null, parameters } = component;
   const first = isJsonArray(parameters) && isJsonObject(parameters[0]) ? (parameters[0]["type"] ?? null) : null;

@@ -6,7 +6,7 @@ import { managedEndpoints } from "../../../http/managed-endpoint.ts";
 import type { PathParameter } from "../../../http/parameters.ts";
 import { enumOf, listOf } from "../../../http/schemas.ts";
 import { noSuch, resultOf } from "../../../http/store-results.ts";
-import { uriOf } from "../media.ts";
+import { toUri } from "../media.ts";
 import { aliasBody } from "./alias-body.ts";
 import type { AliasRepository } from "./alias-repository.ts";
 
@@ -135,5 +135,5 @@ function checkedHeader(header: HeaderMedia): HeaderMedia {
   if (filename !== undefined && type !== "document") {
     throw new ApiError(400, "header[filename] is for documents only");
   }
-  return link === undefined ? header : { ...header, link: uriOf(link) };
+  return link === undefined ? header : { ...header, link: toUri(link) };
 }

@@ -52,7 +52,7 @@ export class AliasRepository {
   ) {}
 
   async put(tenantId: string, record: WhatsappAliasRecord): Promise<StoredAlias> {
-    const fault = faultOf(record);
+    const fault = findFault(record);
     if (fault !== null) return fault;
     const { alias, meta_name, params } = record;
     const content = {
@@ -74,7 +74,7 @@ export class AliasRepository {
       if ((has?.number ?? 0) > chatLimits.aliasesMax) return new Undone(full(chatLimits.aliasesMax, "aliases"));
       if (Number(has?.bytes ?? 0) > chatLimits.aliasBytesMax)
         return new Undone(full(chatLimits.aliasBytesMax, "bytes of aliases"));
-      return done(recordOf({ alias, ...content }));
+      return done(toRecord({ alias, ...content }));
     });
   }
 
@@ -82,7 +82,7 @@ export class AliasRepository {
     return readOfTenant(this.database, tenantId, async (db) => {
       if (!TEMPLATE_ALIAS.test(alias)) return missing("alias");
       const [row] = await db.select().from(aliases).where(named(tenantId, alias));
-      return row === undefined ? missing("alias") : done(recordOf(row));
+      return row === undefined ? missing("alias") : done(toRecord(row));
     });
   }
 
@@ -90,7 +90,7 @@ export class AliasRepository {
   all(tenantId: string): Promise<AllOfTenant<WhatsappAliasRecord>> {
     return listOfTenant(this.database, tenantId, {
       rows: (db) => db.select().from(aliases).where(eq(aliases.tenantId, tenantId)).orderBy(asc(aliases.alias)),
-      item: recordOf,
+      item: toRecord,
     });
   }
 
@@ -106,7 +106,7 @@ export class AliasRepository {
   }
 }
 
-function faultOf({ alias, meta_name, params }: WhatsappAliasRecord): Invalid | null {
+function findFault({ alias, meta_name, params }: WhatsappAliasRecord): Invalid | null {
   if (!TEMPLATE_ALIAS.test(alias))
     return invalid("An alias must be 1-100 letters, digits, dots, hyphens or underscores.");
   const ofName = checkText(meta_name, { field: "meta_name", charsMax: chatLimits.chatTemplateNameCharsMax });
@@ -116,7 +116,7 @@ function faultOf({ alias, meta_name, params }: WhatsappAliasRecord): Invalid | n
 }
 
 /** An alias in the form that tenant snapshots hold. */
-export function aliasOf({ metaName, languageCode, params, header }: AliasContent): WhatsappAlias {
+export function toAlias({ metaName, languageCode, params, header }: AliasContent): WhatsappAlias {
   return { metaName, languageCode, params, header: header === null ? null : parseHeader(header) };
 }
 
@@ -124,7 +124,7 @@ const PARAM_CHARS_MAX = 200;
 
 type AliasContent = Omit<typeof aliases.$inferSelect, "tenantId">;
 
-function recordOf({ alias, metaName, languageCode, params, header }: AliasContent): WhatsappAliasRecord {
+function toRecord({ alias, metaName, languageCode, params, header }: AliasContent): WhatsappAliasRecord {
   return {
     alias,
     meta_name: metaName,

@@ -38,7 +38,7 @@ const index = Type.Integer({
   description: "The button's place in the template, from 0.",
 });
 const STRICT = { additionalProperties: false } as const;
-const valueOf = (maxLength: number, description: string) =>
+const buildValueSchema = (maxLength: number, description: string) =>
   Type.Union([Type.String({ minLength: 1, maxLength }), Type.Number(), Type.Boolean()], { description });
 
 /** The member `buttons` of a chat send. */
@@ -49,7 +49,7 @@ export const MessageButtonsSchema = Type.Array(
         {
           index,
           sub_type: enumOf(TEXT_TYPES),
-          value: valueOf(
+          value: buildValueSchema(
             VALUE_CHARS_MAX.url,
             `\`quick_reply\`: what comes back when it is pressed (at most ${VALUE_CHARS_MAX.quick_reply} characters). ` +
               `\`url\`: what follows the template's address (${VALUE_CHARS_MAX.url}). ` +
@@ -62,7 +62,7 @@ export const MessageButtonsSchema = Type.Array(
         {
           index,
           sub_type: Type.Literal("flow"),
-          value: optional(valueOf(VALUE_CHARS_MAX.flow, "The flow's token.")),
+          value: optional(buildValueSchema(VALUE_CHARS_MAX.flow, "The flow's token.")),
           data: optional(AnyObject("What the flow's first screen is filled with: up to 16 KiB.")),
         },
         STRICT,
@@ -72,7 +72,7 @@ export const MessageButtonsSchema = Type.Array(
           index,
           sub_type: Type.Literal("catalog"),
           value: optional(
-            valueOf(VALUE_CHARS_MAX.catalog, "The product whose picture is shown; by default the first."),
+            buildValueSchema(VALUE_CHARS_MAX.catalog, "The product whose picture is shown; by default the first."),
           ),
         },
         STRICT,
@@ -81,7 +81,7 @@ export const MessageButtonsSchema = Type.Array(
         {
           index,
           sub_type: Type.Literal("mpm"),
-          value: valueOf(VALUE_CHARS_MAX.mpm, "The product whose picture is shown."),
+          value: buildValueSchema(VALUE_CHARS_MAX.mpm, "The product whose picture is shown."),
           sections: ProductSections,
         },
         STRICT,
@@ -165,13 +165,13 @@ function isIndex(value: unknown): value is number {
 }
 
 /** The buttons that a checked request asks for, or that were queued; null: they are in no known form. */
-export function buttonsOf(value: unknown): readonly MessageButton[] | null {
+export function readButtons(value: unknown): readonly MessageButton[] | null {
   if (!Array.isArray(value)) return null;
-  const buttons = value.flatMap((button) => (isJsonObject(button) ? (buttonOf(presentMembers(button)) ?? []) : []));
+  const buttons = value.flatMap((button) => (isJsonObject(button) ? (readButton(presentMembers(button)) ?? []) : []));
   return buttons.length === value.length ? buttons : null;
 }
 
-function buttonOf({
+function readButton({
   index: place,
   sub_type: type,
   value,

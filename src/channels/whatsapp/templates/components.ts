@@ -5,9 +5,9 @@ import { complaintAboutMembers, presentMembers } from "../../../http/sending/acc
 import { parseTime } from "../../../http/sending/schedule.ts";
 import { complaintAboutRaw } from "../raw.ts";
 import type { MessageButton } from "./buttons.ts";
-import { buttonComponent, buttonsOf, complaintAboutButtons, MessageButtonsSchema } from "./buttons.ts";
-import { complaintAboutHeader, HEADER_SCHEMAS, headerOf, headerParameter, type MessageHeader } from "./header.ts";
-import { bodyParameters, complaintAboutParams, type MessageParams, MessageParamsSchema, paramsOf } from "./params.ts";
+import { buttonComponent, complaintAboutButtons, MessageButtonsSchema, readButtons } from "./buttons.ts";
+import { complaintAboutHeader, HEADER_SCHEMAS, headerParameter, type MessageHeader, readHeader } from "./header.ts";
+import { bodyParameters, complaintAboutParams, type MessageParams, MessageParamsSchema, readParams } from "./params.ts";
 
 const CARDS_MAX = 10;
 const COMPONENTS_MAX = 10;
@@ -112,7 +112,7 @@ function complaintAboutOthers(components: Json | undefined): string | null {
 export function furtherComponents({ cards, limited_time_offer: offer, components }: JsonObject): readonly JsonObject[] {
   return [
     ...(isJsonObject(offer) ? [offerComponent(offer)] : []),
-    ...(isJsonArray(cards) ? [{ type: "carousel", cards: cards.filter(isJsonObject).map(cardOf) }] : []),
+    ...(isJsonArray(cards) ? [{ type: "carousel", cards: cards.filter(isJsonObject).map(fillCard) }] : []),
     ...(isJsonArray(components) ? components.filter(isJsonObject) : []),
   ];
 }
@@ -124,11 +124,11 @@ function offerComponent({ expires_at: time }: JsonObject): JsonObject {
 }
 
 /** WhatsApp Cloud API, "Media card carousel templates". */
-function cardOf(card: JsonObject, card_index: number): JsonObject {
+function fillCard(card: JsonObject, card_index: number): JsonObject {
   const components = filledComponents({
-    header: headerOf(card["header"]),
-    params: paramsOf(card["params"]),
-    buttons: buttonsOf(card["buttons"]) ?? [],
+    header: readHeader(card["header"]),
+    params: readParams(card["params"]),
+    buttons: readButtons(card["buttons"]) ?? [],
   });
   return { card_index, components };
 }

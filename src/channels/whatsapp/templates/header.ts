@@ -3,10 +3,10 @@ import { HEADER_MEDIA_TYPES, type HeaderMedia } from "../../../domain/channels/w
 import { isJsonObject, type Json, type JsonObject, writtenOut } from "../../../domain/texts/json.ts";
 import { optional } from "../../../http/schemas.ts";
 import { complaintAboutMembers, presentMembers } from "../../../http/sending/acceptance.ts";
-import { complaintAboutSource, MEDIA_SOURCE, ONE_SOURCE, sourceOf } from "../media.ts";
-import { complaintAboutPlace, graphPlace, PLACE_MEMBERS, type Place, placeOf } from "../place.ts";
+import { complaintAboutSource, MEDIA_SOURCE, ONE_SOURCE, readSource } from "../media.ts";
+import { complaintAboutPlace, graphPlace, PLACE_MEMBERS, type Place, readPlace } from "../place.ts";
 import { PARAMETER_NAME, PARAMETER_NAME_RULE } from "./params.ts";
-import { complaintAboutProduct, PRODUCT_MEMBERS, type Product, productOf } from "./products.ts";
+import { complaintAboutProduct, PRODUCT_MEMBERS, type Product, readProduct } from "./products.ts";
 import { complaintAbout, complaintAboutLine } from "./value-rules.ts";
 
 /** The value of the one placeholder in a header of text. */
@@ -123,7 +123,7 @@ function complaintAboutText({ text, parameter_name: name }: JsonObject, where: s
 }
 
 /** The header that a checked request asks for, or that was queued; null: it is in no known form. */
-export function headerOf(value: unknown): MessageHeader | null {
+export function readHeader(value: unknown): MessageHeader | null {
   if (!isJsonObject(value)) return null;
   const type = TYPES.find((known) => known === value["type"]);
   if (type === undefined) return null;
@@ -133,15 +133,15 @@ export function headerOf(value: unknown): MessageHeader | null {
     return { type, text: writtenOut(text), ...(typeof name === "string" ? { parameter_name: name } : null) };
   }
   if (type === "location") {
-    const place = placeOf(value);
+    const place = readPlace(value);
     return place === null ? null : { type, ...place };
   }
   if (type === "product") {
-    const product = productOf(value);
+    const product = readProduct(value);
     return product === null ? null : { type, ...product };
   }
   const { filename } = value;
-  return { type, ...sourceOf(value), ...(typeof filename === "string" ? { filename } : null) };
+  return { type, ...readSource(value), ...(typeof filename === "string" ? { filename } : null) };
 }
 
 /** The header's parameter of a template message (WhatsApp Cloud API, "Template components"). */

@@ -129,16 +129,16 @@ function quoted(name: string): string {
 }
 
 /** The values that a checked request gives. */
-export function paramsOf(params: Json | undefined): MessageParams {
-  if (Array.isArray(params)) return params.map(paramOf);
-  return isJsonObject(params) && Object.keys(params).length > 0 ? byName(params, paramOf) : [];
+export function readParams(params: Json | undefined): MessageParams {
+  if (Array.isArray(params)) return params.map(readParam);
+  return isJsonObject(params) && Object.keys(params).length > 0 ? byName(params, readParam) : [];
 }
 
-function paramOf(value: Json): ParamValue {
-  return isJsonObject(value) ? (typedOf(value) ?? "") : writtenOut(value);
+function readParam(value: Json): ParamValue {
+  return isJsonObject(value) ? (readTyped(value) ?? "") : writtenOut(value);
 }
 
-function typedOf(value: JsonObject): CurrencyValue | TimeValue | null {
+function readTyped(value: JsonObject): CurrencyValue | TimeValue | null {
   const { type, fallback_value, code, amount_1000 } = value;
   if (typeof fallback_value !== "string") return null;
   if (type === "date_time") return { type, fallback_value };
@@ -159,7 +159,7 @@ export function queuedParams(value: unknown): MessageParams | null {
 }
 
 function queuedParam(value: unknown): ParamValue | null {
-  if (isJsonObject(value)) return typedOf(value);
+  if (isJsonObject(value)) return readTyped(value);
   return typeof value === "string" ? value : null;
 }
 

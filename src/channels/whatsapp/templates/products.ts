@@ -50,7 +50,7 @@ export function complaintAboutCatalog(value: Json | undefined, where: string): s
 }
 
 /** The product that a checked request names, or that was queued; null: it is none. */
-export function productOf({ product_retailer_id: id, catalog_id: catalog }: JsonObject): Product | null {
+export function readProduct({ product_retailer_id: id, catalog_id: catalog }: JsonObject): Product | null {
   if (typeof id !== "string") return null;
   return { product_retailer_id: id, ...(typeof catalog === "string" ? { catalog_id: catalog } : null) };
 }

@@ -74,7 +74,7 @@ const DONE = { 200: { description: "Done.", schema: ChatTemplates, examples: [EX
 
 /** `/dash/api/tenants/{id}/whatsapp/templates` and `/v1/whatsapp/templates`: what the provider has in a tenant's own account. */
 export function templateEndpoints({ desk, store, directory }: TemplatePorts): readonly Endpoint[] {
-  const tenantOf = async (tenantId: string, self: Self | null): Promise<Tenant> => {
+  const requireTenant = async (tenantId: string, self: Self | null): Promise<Tenant> => {
     const tenant = self?.tenant ?? (await directory.byId(tenantId));
     if (tenant === null) throw noSuch("tenant");
     return tenant;
@@ -88,7 +88,7 @@ export function templateEndpoints({ desk, store, directory }: TemplatePorts): re
       summary: "List the chat templates of a tenant's own account, as they were read last",
       answers: DONE,
       handle: async ({ tenantId, self }) => {
-        const { accountId = null } = (await tenantOf(tenantId, self)).whatsapp.sender ?? {};
+        const { accountId = null } = (await requireTenant(tenantId, self)).whatsapp.sender ?? {};
         const list = accountId === null ? null : resultOf(await store.one(tenantId, accountId));
         return reply(200, shown(accountId, list));
       },
@@ -105,7 +105,7 @@ export function templateEndpoints({ desk, store, directory }: TemplatePorts): re
       answers: DONE,
       fails: [409],
       handle: async ({ tenantId, self }) => {
-        const { sender } = (await tenantOf(tenantId, self)).whatsapp;
+        const { sender } = (await requireTenant(tenantId, self)).whatsapp;
         if (sender?.accountId === undefined) throw new ApiError(409, NO_ACCOUNT);
         const synced = await desk.sync(tenantId, sender, sender.accountId);
         if (synced.kind === "unread") throw new ApiError(409, synced.why);

@@ -1,7 +1,7 @@
 import type { WhatsappSender } from "../../../domain/channels/whatsapp.ts";
 import { boundedText } from "../../../domain/texts/bounded-text.ts";
 import { isJsonArray, isJsonObject, type Json } from "../../../domain/texts/json.ts";
-import { sayingOf } from "../chat-error-text.ts";
+import { formatGraphError } from "../chat-error-text.ts";
 import { errorIn, graphRoot, parseObject } from "../graph-client.ts";
 import { chatLimits } from "../limits.ts";
 import { type TemplatesByName, type TemplateVersion, withTemplates } from "./template-list.ts";
@@ -79,7 +79,7 @@ export class TemplateReader {
     const answer = parseObject(text);
     const data = answer?.["data"];
     if (response.ok && isJsonArray(data)) return { data, after: cursorIn(answer?.["paging"]) };
-    return `WhatsApp did not list the templates: ${sayingOf(errorIn(response.status, answer), sender)}`;
+    return `WhatsApp did not list the templates: ${formatGraphError(errorIn(response.status, answer), sender)}`;
   }
 }
 

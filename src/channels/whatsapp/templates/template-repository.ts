@@ -46,7 +46,7 @@ export class TemplateRepository {
   one(tenantId: string, accountId: string): Promise<Done<TemplateList | null> | Missing<"tenant">> {
     return readOfTenant(this.database, tenantId, async (db) => {
       const [row] = await db.select().from(chatTemplates).where(listed(tenantId, accountId));
-      return done(row === undefined ? null : listOf(row));
+      return done(row === undefined ? null : toTemplateList(row));
     });
   }
 
@@ -100,7 +100,7 @@ export class TemplateRepository {
 }
 
 /** A row in the form that tenant snapshots hold. */
-export function listOf({ accountId, readAt, isComplete, templates }: Omit<Row, "tenantId">): TemplateList {
+export function toTemplateList({ accountId, readAt, isComplete, templates }: Omit<Row, "tenantId">): TemplateList {
   return { accountId, readAtMs: readAt.getTime(), isComplete, templates: parseTemplates(templates) };
 }
 

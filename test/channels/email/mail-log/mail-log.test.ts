@@ -3,7 +3,7 @@ import { appendFileSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MailLog } from "../../../../src/channels/email/mail-log/mail-log.ts";
-import { messageIdOf, recipientMark } from "../../../../src/channels/email/message-id.ts";
+import { formatMessageId, recipientMark } from "../../../../src/channels/email/message-id.ts";
 import type { DeliveryReport } from "../../../../src/domain/jobs/report.ts";
 import type { Labels } from "../../../../src/domain/telemetry.ts";
 import { systemClock } from "../../../../src/runtime/system-clock.ts";
@@ -89,7 +89,7 @@ function jobOf(i: number): string {
 }
 
 function named(queueId: string, i: number, instance = "postfix"): string {
-  return `${instance}/cleanup[1]: ${queueId}: message-id=${messageIdOf(jobOf(i), "acme", "example.com")}`;
+  return `${instance}/cleanup[1]: ${queueId}: message-id=${formatMessageId(jobOf(i), "acme", "example.com")}`;
 }
 
 function sent(queueId: string, reply = "250 2.0.0 Ok", instance = "postfix"): string {
@@ -116,7 +116,7 @@ test("a real log is understood without a single line misjudged", async () => {
   const log = readFileSync(join(import.meta.dir, "postfix.maillog"), "utf8").replace(
     /message-id=<([^@>]+)@(?:mx\.)?platform\.test>/g,
     (whole, name: string) =>
-      names.includes(name) ? `message-id=${messageIdOf(jobOf(names.indexOf(name)), "acme", "example.com")}` : whole,
+      names.includes(name) ? `message-id=${formatMessageId(jobOf(names.indexOf(name)), "acme", "example.com")}` : whole,
   );
   writeFileSync(world.path, log);
   world.mailLog.start();
@@ -153,7 +153,7 @@ test("a message that the MTA gives up ends as failed, with the reason of its las
 
 test("of a message with copies, each outcome names whose it is, over a restart, and a give-up everybody who was put off", async () => {
   const world = new World();
-  const id = messageIdOf(jobOf(1), "acme", "example.com", recipientMark("Ann@far.test"));
+  const id = formatMessageId(jobOf(1), "acme", "example.com", recipientMark("Ann@far.test"));
   const to = (address: string, status: string) =>
     `postfix/smtp[2]: 4jWcZx67mFzMCQZ: to=<${address}>, relay=mx[192.0.2.1]:25, delay=1, ${status}`;
   const deferred = "dsn=4.4.1, status=deferred (host is away)";

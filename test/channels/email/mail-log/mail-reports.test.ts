@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import fc from "fast-check";
-import { messageIdOf, recipientMark } from "../../../../src/channels/email/message-id.ts";
+import { formatMessageId, recipientMark } from "../../../../src/channels/email/message-id.ts";
 import { parseMailReport } from "../../../../src/channels/email/reports/mail-report.ts";
 import { Front, linkTokens, OPERATOR_TOKEN } from "../../../http/support/front.ts";
 import { feedbackOf, notificationOf } from "./returned-mail.ts";
@@ -11,7 +11,7 @@ const TOKEN = linkTokens.sign({ purpose: "unsubscribe", tenantId: "acme", jobId:
 const HEAD = [
   `From: shop@example.com`,
   `To: Ann <${RECIPIENT}>`,
-  `Message-ID: ${messageIdOf(JOB, "acme", "example.com")}`,
+  `Message-ID: ${formatMessageId(JOB, "acme", "example.com")}`,
 ];
 const UNSIGNED = `${HEAD.join("\r\n")}\r\n\r\nHello\r\n`;
 const SIGNED = [...HEAD, `List-Unsubscribe: <https://send.example.com/u/${TOKEN}>`, "", "Hello", ""].join("\r\n");
@@ -108,8 +108,8 @@ test("nobody but the recipient that the link was signed for is ever suppressed",
 });
 
 test("of a message with copies, a bounce of a copy is named and suppresses nobody", async () => {
-  const id = messageIdOf(JOB, "acme", "example.com");
-  const copied = SIGNED.replace(id, messageIdOf(JOB, "acme", "example.com", recipientMark(RECIPIENT)));
+  const id = formatMessageId(JOB, "acme", "example.com");
+  const copied = SIGNED.replace(id, formatMessageId(JOB, "acme", "example.com", recipientMark(RECIPIENT)));
   await post(notificationOf(copied, { ...GONE, recipient: "Boss@far.test" }));
   await post(notificationOf(copied, GONE));
   expect(

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { EmailChannel } from "../../../../src/channels/email/email-channel.ts";
 import { MailLog } from "../../../../src/channels/email/mail-log/mail-log.ts";
-import { messageIdOf } from "../../../../src/channels/email/message-id.ts";
+import { formatMessageId } from "../../../../src/channels/email/message-id.ts";
 import type { Labels } from "../../../../src/domain/telemetry.ts";
 import { DeliveryReports } from "../../../../src/engine/reports/delivery-reports.ts";
 import { systemClock } from "../../../../src/runtime/system-clock.ts";
@@ -91,7 +91,7 @@ test("a job that waits for another try ends when the MTA's log says that its mes
   // The relay took the whole message, and its reply was lost.
   expect((await channel.deliver(job, aTenant(), NEVER)).kind).toBe("retry");
   await queue.settle(lease, [{ kind: "retry", job, delayMs: 0, status: "running" }]);
-  appendFileSync(log, delivered(messageIdOf(jobId, "acme", "waybill.test")));
+  appendFileSync(log, delivered(formatMessageId(jobId, "acme", "waybill.test")));
   const ended = await eventually("the job has ended", async () => {
     const found = await queue.job(tenant, jobId);
     return found?.status === "success" ? found : null;
@@ -120,7 +120,7 @@ test("a log line that overtakes our own record of the hand-over is recorded afte
   const log = follow(tenant.shard);
   const jobId = await accept(tenant, { recipient: "ok@good.test", payload: PAYLOAD });
   const job = first(await pullOne(lease, "acme"));
-  appendFileSync(log, delivered(messageIdOf(jobId, "acme", "waybill.test")));
+  appendFileSync(log, delivered(formatMessageId(jobId, "acme", "waybill.test")));
   await eventually("it is kept", () => (results.includes("kept") ? true : null));
   expect(await queue.job(tenant, jobId)).toMatchObject({ events: [] });
   const result = {};

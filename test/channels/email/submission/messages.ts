@@ -1,5 +1,5 @@
 import { mimeTree } from "../../../../src/channels/email/submission/mime-tree.ts";
-import { sendBodiesOf } from "../../../../src/channels/email/submission/send-body.ts";
+import { buildSendBodies } from "../../../../src/channels/email/submission/send-body.ts";
 import { aTenant } from "../../../support/tenants.ts";
 
 export const [KIB, MIB] = [1024, 1024 * 1024];
@@ -8,7 +8,7 @@ export const FROM = `From: ${SENDER}\r\n`;
 
 /** What becomes of a message, each character of which is a byte. */
 export const read = async (message: string) =>
-  sendBodiesOf(aTenant(), mimeTree(Buffer.from(message, "latin1")), SENDER);
+  buildSendBodies(aTenant(), mimeTree(Buffer.from(message, "latin1")), SENDER);
 
 /** The members that the API gets. */
 export const members = async (message: string): Promise<Readonly<Record<string, unknown>>> =>

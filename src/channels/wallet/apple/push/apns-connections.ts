@@ -35,7 +35,7 @@ export class ApnsConnections {
 
   /** Tells the device that one of its passes changed. */
   async post(signer: PushSigner, pushToken: string): Promise<ApnsAnswer> {
-    const line = this.lineOf(signer);
+    const line = this.getLine(signer);
     if (line === null) return unanswered("too many certificates are in use");
     line.inFlight += 1;
     try {
@@ -55,14 +55,14 @@ export class ApnsConnections {
   /** Sends on the line's session, and on the next one if that session ends: repeating a push is harmless. */
   private async askAlong(line: SignerLine, request: PushRequest): Promise<ApnsAnswer> {
     for (let moves = 0; ; moves += 1) {
-      const session = await this.sessionOf(line, request.signer);
+      const session = await this.getSession(line, request.signer);
       if (typeof session === "string") return unanswered(session);
       const answer = await this.ask(line, session, request);
       if (answer.kind === "answered" || line.session === session || moves === walletLimits.apnsMovesMax) return answer;
     }
   }
 
-  private lineOf({ id }: PushSigner): SignerLine | null {
+  private getLine({ id }: PushSigner): SignerLine | null {
     const known = this.lines.get(id);
     if (known === undefined && this.lines.size >= walletLimits.apnsSessionsMax && !this.makeRoom()) return null;
     const line = known ?? { session: null, inFlight: 0, heardMs: 0, failures: 0, notBeforeMs: 0, probe: null };
@@ -83,7 +83,7 @@ export class ApnsConnections {
   }
 
   /** A session that accepts requests, or why there is none. */
-  private async sessionOf(line: SignerLine, signer: PushSigner): Promise<ClientHttp2Session | string> {
+  private async getSession(line: SignerLine, signer: PushSigner): Promise<ClientHttp2Session | string> {
     const { clock } = this.options;
     if (line.session !== null && clock.monotonicMs() - line.heardMs > walletLimits.apnsIdleMs) {
       // Networks forget idle connections without a word. One question, whoever asks.
@@ -153,7 +153,7 @@ export class ApnsConnections {
     return new Promise((resolve) => {
       let stream: ClientHttp2Stream;
       try {
-        stream = session.request(headersOf(request, url));
+        stream = session.request(buildHeaders(request, url));
       } catch {
         // The session got GOAWAY at this very moment.
         if (line.session === session) line.session = null;
@@ -164,7 +164,7 @@ export class ApnsConnections {
         stream.close(constants.NGHTTP2_CANCEL);
         end(unanswered("there was no answer in time"));
         // A PING shows whether only this request hangs.
-        if (line.session === session) line.probe ??= this.probeOf(line, session);
+        if (line.session === session) line.probe ??= this.startProbe(line, session);
       });
       const end = (result: ApnsAnswer) => {
         timer.cancel();
@@ -177,7 +177,7 @@ export class ApnsConnections {
     });
   }
 
-  private probeOf(line: SignerLine, session: ClientHttp2Session): Promise<void> {
+  private startProbe(line: SignerLine, session: ClientHttp2Session): Promise<void> {
     return this.probe(line, session).finally(() => {
       line.probe = null;
     });
@@ -202,7 +202,7 @@ interface PushRequest {
   readonly pushToken: string;
 }
 
-function headersOf({ signer, pushToken }: PushRequest, url: string): Record<string, string> {
+function buildHeaders({ signer, pushToken }: PushRequest, url: string): Record<string, string> {
   return {
     ":method": "POST",
     ":path": `${new URL(url).pathname.replace(/\/$/, "")}/3/device/${encodeURIComponent(pushToken)}`,

@@ -7,7 +7,7 @@ import { walletLimits } from "../../limits.ts";
 import type { Pass, PassDevices } from "../../passes.ts";
 import type { PassSigner } from "../pass-signers.ts";
 import type { ApnsConnections } from "./apns-connections.ts";
-import { type ApnsAnswer, type PushOutcome, pushOutcomeOf } from "./push-outcome.ts";
+import { type ApnsAnswer, type PushOutcome, toPushOutcome } from "./push-outcome.ts";
 
 export interface PassPusherOptions {
   readonly connections: Pick<ApnsConnections, "post" | "close">;
@@ -42,7 +42,7 @@ export class PassPusher {
   /** Pushes that are not in flight: ready, or waiting for a retry. */
   private readonly pending = new Map<string, Push>();
   /** How many of them each tenant has. */
-  private readonly pendingOf = new Counts();
+  private readonly pendingCounts = new Counts();
   private readonly pausedUntilMs = new Map<string, number>();
   private stopped = false;
 
@@ -111,18 +111,18 @@ export class PassPusher {
   }
 
   private hasRoom(tenantId: string): boolean {
-    return this.pendingOf.of(tenantId) < walletLimits.apnsPendingMax - this.pending.size;
+    return this.pendingCounts.of(tenantId) < walletLimits.apnsPendingMax - this.pending.size;
   }
 
   private keep(push: Push): void {
     this.pending.set(push.key, push);
-    this.pendingOf.add(push.tenantId);
+    this.pendingCounts.add(push.tenantId);
   }
 
   /** Whether it was pending. */
   private leave({ key, tenantId }: Push): boolean {
     if (!this.pending.delete(key)) return false;
-    this.pendingOf.remove(tenantId);
+    this.pendingCounts.remove(tenantId);
     return true;
   }
 
@@ -131,10 +131,10 @@ export class PassPusher {
     const { signer, token } = push;
     if (clock.monotonicMs() < (this.pausedUntilMs.get(signer.id) ?? 0)) return this.count("paused");
     const answer = await connections.post(signer, token);
-    const outcome = pushOutcomeOf(answer);
+    const outcome = toPushOutcome(answer);
     this.count(outcome);
     try {
-      if (outcome === "gone") await devices.forget(signer.passTypeId, token, goneAtMsOf(answer));
+      if (outcome === "gone") await devices.forget(signer.passTypeId, token, readGoneAtMs(answer));
     } catch (error) {
       telemetry.log("warn", "a device that is gone could not be forgotten", { error: String(error) });
     }
@@ -191,7 +191,7 @@ interface Push {
   onTried(): void;
 }
 
-function goneAtMsOf(answer: ApnsAnswer): number | null {
+function readGoneAtMs(answer: ApnsAnswer): number | null {
   return answer.kind === "answered" ? answer.goneAtMs : null;
 }
 

@@ -37,7 +37,7 @@ const RULES: readonly Rule[] = [
   { status: [500, 599], outcome: "transient" },
 ];
 
-export function pushOutcomeOf(answer: ApnsAnswer): PushOutcome {
+export function toPushOutcome(answer: ApnsAnswer): PushOutcome {
   // A push only means "ask": repeating one is harmless.
   if (answer.kind === "unanswered") return "transient";
   const { status, reason } = answer;

@@ -49,7 +49,7 @@ const STORABLE_MS_MAX = Date.UTC(9999, 0);
  */
 export function readSignedCallback(body: JsonObject, roots: readonly RootKey[], nowMs: number): ReadCallback {
   const { protocolVersion, signature, signedMessage, intermediateSigningKey } = body;
-  const { signedKey, signatures } = objectOf(intermediateSigningKey);
+  const { signedKey, signatures } = toObject(intermediateSigningKey);
   if (protocolVersion !== CALLBACK_PROTOCOL) return malformed(`protocolVersion must be ${CALLBACK_PROTOCOL}`);
   if (typeof signature !== "string") return malformed("signature must be a string");
   if (typeof signedMessage !== "string") return malformed("signedMessage must be a string");
@@ -58,8 +58,8 @@ export function readSignedCallback(body: JsonObject, roots: readonly RootKey[], 
   const callback = callbackIn(signedMessage);
   if (typeof callback === "string") return malformed(callback);
   const { keyValue, keyExpiration } = parseJsonObject(signedKey) ?? {};
-  const key = typeof keyValue === "string" ? publicKeyOf(keyValue) : null;
-  const endsMs = timeOf(keyExpiration);
+  const key = typeof keyValue === "string" ? parsePublicKey(keyValue) : null;
+  const endsMs = parseTime(keyExpiration);
   if (key === null || endsMs === null) return malformed("intermediateSigningKey.signedKey holds no key");
 
   const ofKey = signedBytes(SENDER, CALLBACK_PROTOCOL, signedKey);
@@ -80,10 +80,10 @@ export function readSignedCallback(body: JsonObject, roots: readonly RootKey[], 
 export function rootKeysIn(text: string): readonly RootKey[] {
   const { keys } = parseJsonObject(text) ?? {};
   return (isJsonArray(keys) ? keys.slice(0, ROOTS_MAX) : []).flatMap((each): readonly RootKey[] => {
-    const { keyValue, protocolVersion = CALLBACK_PROTOCOL, keyExpiration } = objectOf(each);
-    const key = typeof keyValue === "string" && protocolVersion === CALLBACK_PROTOCOL ? publicKeyOf(keyValue) : null;
+    const { keyValue, protocolVersion = CALLBACK_PROTOCOL, keyExpiration } = toObject(each);
+    const key = typeof keyValue === "string" && protocolVersion === CALLBACK_PROTOCOL ? parsePublicKey(keyValue) : null;
     // Google's keys for test payments have no end.
-    const endsMs = keyExpiration === undefined ? Number.POSITIVE_INFINITY : timeOf(keyExpiration);
+    const endsMs = keyExpiration === undefined ? Number.POSITIVE_INFINITY : parseTime(keyExpiration);
     return key === null || endsMs === null ? [] : [{ key, endsMs }];
   });
 }
@@ -110,7 +110,7 @@ function callbackIn(signedMessage: string): GoogleCallback | string {
   if (typeof classId !== "string" || !classId.startsWith(`${issuerId}.`)) return "signedMessage names no class";
   if (typeof eventType !== "string" || eventType === "") return "signedMessage names no event";
   if (typeof nonce !== "string" || nonce === "" || nonce.length > NONCE_CHARS_MAX) return "signedMessage has no nonce";
-  const endsMs = timeOf(expTimeMillis);
+  const endsMs = parseTime(expTimeMillis);
   if (endsMs === null) return "signedMessage has no end";
   return { issuerId, classId, objectId, event: eventType, nonce, endsMs: Math.min(endsMs, STORABLE_MS_MAX) };
 }
@@ -126,7 +126,7 @@ function isSigned(bytes: Buffer, key: KeyObject, signature: Json): boolean {
 }
 
 /** A public key for P-256 (SubjectPublicKeyInfo in base64); null: it is none. */
-function publicKeyOf(text: string): KeyObject | null {
+function parsePublicKey(text: string): KeyObject | null {
   try {
     const key = createPublicKey({ key: Buffer.from(text, "base64"), format: "der", type: "spki" });
     return key.asymmetricKeyDetails?.namedCurve === "prime256v1" ? key : null;
@@ -136,13 +136,13 @@ function publicKeyOf(text: string): KeyObject | null {
 }
 
 /** Unix ms, which Google writes as a number or as text. */
-function timeOf(value: Json | undefined): number | null {
+function parseTime(value: Json | undefined): number | null {
   if (typeof value === "string") return /^\d{1,15}$/.test(value) ? Number(value) : null;
   const ms = numberOf(value);
   return ms !== null && Number.isSafeInteger(ms) && ms >= 0 ? ms : null;
 }
 
-function objectOf(value: Json | undefined): JsonObject {
+function toObject(value: Json | undefined): JsonObject {
   return isJsonObject(value) ? value : {};
 }
 
