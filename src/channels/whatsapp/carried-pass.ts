@@ -1,11 +1,11 @@
 import { type CarriedPass, type MadePass, type PassValues, valueNamesOf } from "../../domain/channels/carried-pass.ts";
 import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../domain/texts/json.ts";
 
-/* A chat message names its pass in values that are a placeholder and nothing else: `{{.pass.save_link}}`. */
+/* A chat message names its pass in values that consist of one placeholder: `{{.pass.save_link}}`. */
 
 const PLACEHOLDER = /^\{\{ *\.pass\.([a-z_]+) *\}\}$/;
 
-/** The body as it is; a text says why the message cannot have the pass. */
+/** Returns the body unchanged, or the reason why the message cannot carry the pass. */
 export function bodyWithPass(body: JsonObject, { type }: CarriedPass): JsonObject | string {
   const names: readonly string[] = valueNamesOf(type);
   let hasLink = false;
@@ -27,12 +27,12 @@ function placeholder(name: string): string {
   return `{{.pass.${name}}}`;
 }
 
-/** Whether the value is a placeholder of a pass and nothing else. */
+/** Whether the value consists of one placeholder of a pass. */
 export function isPlaceholder(value: Json): boolean {
   return nameIn(value) !== null;
 }
 
-/** The name in a value that is a placeholder of a pass; null: it is an ordinary value. */
+/** Returns the name in a placeholder of a pass; null for an ordinary value. */
 function nameIn(value: Json): string | null {
   return typeof value === "string" ? (PLACEHOLDER.exec(value)?.[1] ?? null) : null;
 }
@@ -40,7 +40,7 @@ function nameIn(value: Json): string | null {
 /** Members of a request, and of a payload, whose texts can be placeholders. */
 const FILLED = ["params", "buttons", "cards", "components", "text", "interactive", "message"];
 
-/** Texts that can be placeholders, and what each is called. */
+/** Lists the texts that can be placeholders, each with its name. */
 function valuesIn(body: JsonObject): readonly (readonly [where: string, value: Json])[] {
   return FILLED.flatMap((name) => textsIn(body[name] ?? null, name));
 }
@@ -51,7 +51,7 @@ function textsIn(value: Json, where: string): readonly (readonly [where: string,
   return Object.entries(value).flatMap(([name, one]) => textsIn(one, `${where}.${name}`));
 }
 
-/** The payload of a message (`WhatsappPayload`) with the values of its pass. */
+/** Fills the values of its pass into a message's payload (`WhatsappPayload`). */
 export function chatWithPass(message: JsonObject, { values }: MadePass): JsonObject {
   return withEach(message, (member, name) => (FILLED.includes(name) ? filled(member, values) : member));
 }

@@ -27,7 +27,7 @@ function isSameText(one: string, other: string): boolean {
   return bare(one) === bare(other);
 }
 
-/** The provider's access tokens begin like this, whoever owns them. */
+/** Matches the provider's access tokens. */
 const ACCESS_TOKEN = /\bEAA[A-Za-z0-9]{16,}/g;
 
 function quotable(text: string): string {
@@ -39,7 +39,7 @@ function quotable(text: string): string {
   return line.length > max ? `${line.slice(0, max - 1).toWellFormed()}…` : line;
 }
 
-/** The provider's error text as shown to a tenant, without the access token that it may repeat. */
+/** Formats the provider's error for a tenant, without the access token that it may repeat. */
 export function formatGraphError(
   { code, status, message, details }: GraphError,
   { accessToken }: WhatsappSender,

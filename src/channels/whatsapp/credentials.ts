@@ -10,10 +10,10 @@ export interface WhatsappCredentials {
   readonly business_account_id?: string | undefined;
 }
 
-/** What the registry calls these credentials. */
+/** The registry's name for these credentials. */
 export const WHATSAPP_KIND = "whatsapp";
 
-/** Where the registry stores a tenant's chat credentials. */
+/** Returns the location of a tenant's chat credentials in the registry. */
 export function whatsappCredentialsPlace(tenantId: string): SecretPlace {
   return { tenantId, kind: WHATSAPP_KIND, field: "credentials" };
 }

@@ -19,7 +19,7 @@ import { TemplateRepository } from "./templates/template-repository.ts";
 interface WhatsappRegistry extends CredentialStore {
   readonly aliases: Aliases;
   readonly chatTemplates: TemplateRepository;
-  /** The number's id of every tenant that has a sending number of its own, by tenant. */
+  /** Returns the number ids of all tenants that have a sending number of their own, by tenant. */
   ownNumbers(): Promise<ReadonlyMap<string, string>>;
 }
 
@@ -28,7 +28,7 @@ interface EndpointPorts {
   readonly registry: WhatsappRegistry;
   readonly whatsapp: WhatsappPorts;
   readonly directory: TenantDirectory;
-  /** Takes passes that messages carry. */
+  /** Accepts passes that messages carry. */
   readonly passDesk: PassDesk;
   readonly clock: Clock;
   readonly telemetry: Telemetry;

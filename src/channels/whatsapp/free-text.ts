@@ -38,7 +38,7 @@ export const FreeTextSchema = Type.Union(
 
 const MEMBERS = ["body", "preview_url"];
 
-/** What is wrong with a request's `text`, in a sentence; null: nothing. */
+/** Returns a sentence that says why a request's `text` is invalid, or null. */
 export function complaintAboutText(value: Json): string | null {
   const { chatTextCharsMax: charsMax } = chatLimits;
   if (typeof value === "string") return complaintAboutLines(value, charsMax, "text");
@@ -53,30 +53,30 @@ export function complaintAboutText(value: Json): string | null {
     : complaintAboutLines(text["body"], charsMax, "text.body");
 }
 
-/** The text that a checked request gives. */
+/** Converts the text of a checked request. */
 export function toFreeText(value: Json): TextPayload["text"] {
   const { body, preview_url } = isJsonObject(value) ? value : { body: value };
   return { body: String(body), preview_url: preview_url === true };
 }
 
-/** What decides whether a message without a template may be sent. */
+/** Lookups that decide whether a message without a template may be sent. */
 export interface ReplyWindowPorts {
   readonly windows: Pick<ReplyWindows, "lastWrittenMs">;
   readonly clock: Pick<Clock, "nowMs">;
 }
 
-/** A number that such a message is to be sent from. */
+/** The number that sends such a message. */
 interface SendingNumber {
   readonly phoneNumberId: string;
-  /** Whether it is the tenant's own. Who wrote to a number of others, and when, is not the tenant's business. */
+  /** Whether the number is the tenant's own. A tenant must not learn who wrote to the number of others, and when. */
   readonly isOwn: boolean;
 }
 
 /**
- * Why a message without a template cannot be sent to the recipient now, or null: the recipient wrote to the number within 24
- * hours (WhatsApp Cloud API, "Customer service windows"). Rejects if the queue cannot be asked.
+ * Returns why a message without a template cannot be sent to the recipient now, or null if the recipient wrote to the
+ * number within 24 hours (WhatsApp Cloud API, "Customer service windows"). Rejects if the queue is unavailable.
  *
- * @param what The member that makes the message.
+ * @param what The member that contains the message.
  */
 export async function closedWindow(
   { windows, clock }: ReplyWindowPorts,
@@ -100,8 +100,9 @@ function iso(unixMs: number): string {
 }
 
 /**
- * How the provider may spell this number as a writer's (WhatsApp Cloud API, "Phone numbers"): in Mexico with a 1 and in
- * Argentina with a 9 after the country's code, in Brazil with or without the ninth digit after the area's.
+ * Lists the spellings that the provider may use for this number as a writer's (WhatsApp Cloud API, "Phone numbers"): in
+ * Mexico with a 1 and in Argentina with a 9 after the country's code, in Brazil with or without the ninth digit after
+ * the area's.
  */
 export function listSpellings(to: string): readonly string[] {
   const rule = SPELLINGS.find(([pattern]) => pattern.test(to));

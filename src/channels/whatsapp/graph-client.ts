@@ -7,7 +7,7 @@ import { Reachability } from "./callbacks/reachability.ts";
 import type { GraphError } from "./graph-errors.ts";
 import { chatLimits } from "./limits.ts";
 
-/** The result of one call. `waitMs`: how long the provider asked the number to rest; 0 if it did not ask. */
+/** The result of one call. `waitMs`: how long the provider asked the number to pause; 0 if it did not ask. */
 export type GraphReply =
   | { readonly kind: "accepted"; readonly messageId: string; readonly waitMs: number }
   | { readonly kind: "refused"; readonly error: GraphError; readonly waitMs: number }
@@ -71,15 +71,15 @@ export class GraphClient {
     const messageId = ok ? messageIdIn(answer) : null;
     if (messageId !== null) return { kind: "accepted", messageId, waitMs };
     const said = errorIn(status, answer);
-    // Something accepted the request, but it may not have been the provider: only the code of an error says that
-    // the message was not sent.
+    // The server that accepted the request may not have been the provider: only an error code proves that the message
+    // was not sent.
     return ok && said.code === null ? { kind: "unanswered" } : { kind: "refused", error: said, waitMs };
   }
 }
 
 const VERSIONED = /\/v\d{1,3}\.\d$/;
 
-/** What all addresses of the API begin with. */
+/** Returns the prefix of all addresses of the API. */
 export function graphRoot(baseUrl: string, version: string): string {
   return VERSIONED.test(baseUrl) ? baseUrl : `${baseUrl}/${version}`;
 }
@@ -94,7 +94,7 @@ export function parseObject(text: string | null): JsonObject | null {
   }
 }
 
-/** The first message's id, if it can be stored. */
+/** Returns the first message's id, if it can be stored. */
 function messageIdIn(answer: JsonObject | null): string | null {
   const messages = answer?.["messages"];
   const first: unknown = Array.isArray(messages) ? messages[0] : null;
@@ -103,8 +103,8 @@ function messageIdIn(answer: JsonObject | null): string | null {
 }
 
 /**
- * The error of a reply in the provider's form, `{error: {…}}`, or in one that gateways before the API use: `{errors: [{…}]}`,
- * `{error: "…"}`, or the members of the error by themselves.
+ * Reads the error of a reply in the provider's form, `{error: {…}}`, or in one that gateways before the API use:
+ * `{errors: [{…}]}`, `{error: "…"}`, or the members of the error by themselves.
  */
 export function errorIn(status: number, answer: JsonObject | null): GraphError {
   const named = answer?.["error"] ?? answer?.["errors"];
@@ -121,7 +121,7 @@ function isText(value: unknown): value is string {
   return typeof value === "string" && value !== "";
 }
 
-/** Some gateways hand the number on as a text. */
+/** Some gateways pass the code on as text. */
 function parseCode(code: unknown): number | null {
   const number = typeof code === "string" && /^\d{1,9}$/.test(code) ? Number(code) : code;
   return typeof number === "number" && Number.isSafeInteger(number) ? number : null;

@@ -13,7 +13,7 @@ export interface GraphError {
 }
 
 /**
- * What each kind of error does to the job and its number:
+ * The effect of each kind of error on the job and its number:
  *
  * | | the job | its number |
  * |---|---|---|
@@ -101,7 +101,7 @@ const BY_CODE: ReadonlyMap<number, ErrorRule> = new Map(
 
 /** For replies with an unknown code or none. The first match decides. */
 const BY_STATUS: readonly { readonly from: number; readonly to: number; readonly rule: ErrorRule }[] = [
-  // Accepted, and then an error that nobody knows: the message may have been sent.
+  // A success status with an unknown error: the message may have been sent.
   { from: 200, to: 299, rule: buildRule({ follows: "unknown_outcome" }) },
   { from: 401, to: 401, rule: buildRule({ follows: "refuse_sender", pauseMs: chatLimits.chatCredentialsPauseMs }) },
   { from: 408, to: 408, rule: buildRule({ follows: "retry" }) },

@@ -17,7 +17,7 @@ import {
 } from "./templates/products.ts";
 import { complaintAboutLine } from "./templates/value-rules.ts";
 
-/** A kind of interactive message: what it has beside header, body and footer. */
+/** A kind of interactive message: its members beside header, body and footer. */
 export interface InteractiveKind {
   readonly headers: readonly HeaderType[];
   readonly needsHeader?: boolean;
@@ -26,9 +26,9 @@ export interface InteractiveKind {
   readonly bodyCharsMax?: number;
   /** Schemas of its own members. */
   readonly members: TProperties;
-  /** What is wrong with those members of `where`, in a sentence; null: nothing. */
+  /** Returns a sentence that says why those members of `where` are invalid, or null. */
   complaint(given: JsonObject, where: string): string | null;
-  /** In the provider's form. */
+  /** Converts the members to the provider's form. */
   action(given: JsonObject): JsonObject;
 }
 
@@ -132,7 +132,7 @@ const link: InteractiveKind = {
 
 const FLOW_ACTIONS = ["navigate", "data_exchange"] as const;
 const FLOW_MODES = ["published", "draft"] as const;
-/** The only one that the provider takes. */
+/** The only version that the provider accepts. */
 const FLOW_VERSION = "3";
 
 const flow: InteractiveKind = {

@@ -18,7 +18,7 @@ const BODY_CHARS_MAX = 1_024;
 const FOOTER_CHARS_MAX = 60;
 const TYPE = /^[a-z][a-z_]{0,63}$/;
 const ANY_HEADER: readonly HeaderType[] = ["text", "image", "video", "document"];
-/** A kind of the provider's that nobody here knows. */
+/** Any kind that this release does not know. */
 const OTHER = { headers: ANY_HEADER, needsBody: false, bodyCharsMax: 4_096 } as const;
 
 const HeaderText = Type.Object(
@@ -65,7 +65,7 @@ export const InteractiveSchema = Type.Union(
   { $id: "ChatInteractive", description: "A message with buttons, a list, a link, a flow or products." },
 );
 
-/** What is wrong with a request's `interactive`, in a sentence; null: nothing. */
+/** Returns a sentence that says why a request's `interactive` is invalid, or null. */
 export function complaintAboutInteractive(value: Json): string | null {
   if (!isJsonObject(value)) return `${WHERE} must be an object with a type`;
   const given = presentMembers(value);
@@ -103,13 +103,13 @@ function complaintAround(
   );
 }
 
-/** Null: the provider's action is given as it is. */
+/** Null if the body contains the provider's action itself. */
 function findKind({ type, action }: JsonObject): InteractiveKind | null {
   if (typeof type !== "string" || action !== undefined) return null;
   return Object.hasOwn(INTERACTIVE_KINDS, type) ? (INTERACTIVE_KINDS[type] ?? null) : null;
 }
 
-/** A checked `interactive` in the provider's form (WhatsApp Cloud API, "Interactive messages"). */
+/** Converts a checked `interactive` to the provider's form (WhatsApp Cloud API, "Interactive messages"). */
 export function graphInteractive(value: JsonObject): JsonObject {
   const given = presentMembers(value);
   const { type = "", body, footer, action = {} } = given;

@@ -7,15 +7,15 @@ export const chatLimits = {
   chatParamsMax: 200,
   /** The provider's bound for the text of a message without a template. */
   chatTextCharsMax: 4_096,
-  /** Of what is handed on to the provider unchanged, such as a flow's data. */
+  /** Bytes of an object that is passed on to the provider unchanged, such as a flow's data. */
   chatRawBytesMax: 16 * 1024,
-  /** How long after a person's message the provider takes free text for that person. */
+  /** How long after a person's message the provider accepts free text to that person. */
   replyWindowMs: 24 * 60 * 60_000,
 
   // Bounds for operators.
   /** Aliases of one tenant: its snapshot contains all of them. */
   aliasesMax: 5_000,
-  /** What they take together, in memory, too. */
+  /** Their total size, which is also their share of memory. */
   aliasBytesMax: 8 * 1024 * 1024,
 
   // The provider's list of an account's templates.
@@ -25,11 +25,11 @@ export const chatLimits = {
   templatePagesMax: 120,
   templatePageBytesMax: 8 * 1024 * 1024,
   templateSyncMsMax: 60_000,
-  /** A send waits no longer to hear whether its template is wrong. */
+  /** The longest that a send waits for the check of its template. */
   templateLookUpMsMax: 3_000,
-  /** So long is known what the provider said of a template. */
+  /** How long the provider's answer about a template is reused. */
   templateFreshMs: 60_000,
-  /** Questions about single templates that a tenant's sends cause in that time. */
+  /** Lookups of single templates that a tenant's sends may cause in that time. */
   templateLookUpsMax: 30,
 
   // Chat.
@@ -47,9 +47,9 @@ export const chatLimits = {
    * provider retries at growing intervals. Ten minutes outlast those, and most messages are still useful afterwards.
    */
   ambiguousWaitMs: 10 * 60_000,
-  /** Each try without an answer can be a message that the recipient gets. */
+  /** Each unanswered attempt may be a message that the recipient receives. */
   ambiguousAttemptsMax: 3,
-  /** How long a number rests after too many people reported it: the provider judges by days, so sooner is useless. */
+  /** How long a number pauses after too many people reported it: the provider judges by days, so sooner is useless. */
   chatSpamPauseMs: 6 * 60 * 60_000,
   /** A locked or restricted account is tried again after this: people have to act first, and may have acted. */
   chatLockedPauseMs: 15 * 60_000,
@@ -58,9 +58,9 @@ export const chatLimits = {
   /** First and longest pause of a number for which the provider fails time after time. */
   chatFailingPauseMs: 1_000,
   chatFailingPauseMsMax: 30_000,
-  /** The message that is to find out whether such a number works again has its verdict by then. */
+  /** The longest that a probe, the message that tests whether such a number works again, takes to get its verdict. */
   chatProbeMsMax: 45_000,
-  /** The API counts as away once this many numbers have failed and nothing was answered in between. */
+  /** The API counts as unavailable once this many numbers have failed with no answer in between. */
   chatFailingNumbersMax: 3,
   /** No provider answer stops a number for longer, because no job lives longer. */
   chatPauseMsMax: 24 * 60 * 60_000,
@@ -69,13 +69,13 @@ export const chatLimits = {
   chatPairSpacingMsMax: 15 * 60_000,
   /** Pairs of number and recipient whose spacing is remembered; the oldest is forgotten first. */
   chatPairsMax: 10_000,
-  /** Numbers whose pace is remembered; above it, numbers with nothing worth remembering are forgotten. */
+  /** Numbers whose pace is remembered; above it, numbers in their default state are forgotten. */
   chatNumbersMax: 10_000,
   /** A paced tenant asks again after this at the latest: the number may be free by then. */
   chatAskAgainMs: 30_000,
   /** A tenant whose token was refused asks again after this: it may have stored a new one. */
   chatNewTokenMs: 1_000,
-  /** A tenant that is this late for a turn at a shared number loses the turn. */
+  /** A tenant that is this late for its turn at a shared number loses it. */
   chatTurnLateMsMax: 1_000,
   chatAnswerBytesMax: 64 * 1024,
   /** Length of the provider's ids, which have about sixty characters. */
@@ -86,12 +86,12 @@ export const chatLimits = {
   webhookBodyBytesMax: 3 * 1024 * 1024,
   /** Statuses of a call that are processed at one time. */
   webhookStatusesMax: 500,
-  /** Statuses that are held because their message is still unknown; further ones are counted and dropped. */
+  /** Statuses that are kept because their message is still unknown; further ones are counted and dropped. */
   earlyStatusesMax: 10_000,
   /** First and longest wait before their messages are looked up again. */
   earlyStatusRetryMs: 50,
   earlyStatusRetryMsMax: 5_000,
   incomingMessageCharsMax: 8_192,
-  /** Parts of a call beside statuses and messages that are handed on; the provider packs fewer into one. */
+  /** Parts of a call beside statuses and messages that are passed on; the provider packs fewer into one. */
   callbackPartsMax: 500,
 } as const;

@@ -4,16 +4,19 @@ import type { Json, JsonObject } from "../../domain/texts/json.ts";
 import { parseUrl } from "../../domain/texts/parse-url.ts";
 import { optional } from "../../http/schemas.ts";
 
-/** Where the provider has media from. Exactly one of `link` (https address) and `id` (uploaded media) is present. */
+/**
+ * The source from which the provider gets media. Exactly one of `link` (https address) and `id` (uploaded media) is
+ * present.
+ */
 export interface MediaSource {
   readonly link?: string;
   readonly id?: string;
 }
 
 const HTTPS = /^https:\/\//;
-/** What an address has only as an escape, beside what lies beyond ASCII. */
+/** ASCII characters that an address must escape. */
 const NOT_IN_LINKS = /[\s\p{Cc}\p{Cs}]/u;
-/** The same, as a schema says it. */
+/** The same rule as a schema's pattern. */
 export const LINK_PATTERN = "^https://[^\\x00-\\x20\\x7f-\\xa0]+$";
 const MEDIA_ID = /^[A-Za-z0-9_-]{1,100}$/;
 
@@ -22,7 +25,7 @@ export function linkSchema(description: string) {
   return Type.String({ maxLength: limits.linkUrlBytesMax, pattern: LINK_PATTERN, description });
 }
 
-/** The members of a body that say where media come from. */
+/** The members of a body that name the source of media. */
 export const MEDIA_SOURCE = {
   link: optional(
     linkSchema(
@@ -37,7 +40,7 @@ export const MEDIA_SOURCE = {
   ),
 };
 
-/** For the document: the channel itself says what is missing. */
+/** For the API document only: the channel reports a missing source in its own words. */
 export const ONE_SOURCE = {
   allOf: [
     {
@@ -49,7 +52,7 @@ export const ONE_SOURCE = {
   ],
 };
 
-/** What is wrong with the two members of `where`, in a sentence; null: nothing. */
+/** Returns a sentence that says why the two members of `where` are invalid, or null. */
 export function complaintAboutSource({ link, id }: JsonObject, where: string): string | null {
   if ((link === undefined) === (id === undefined)) return `${where} must have either a link or an id`;
   const complaint = link === undefined ? null : complaintAboutLink(link);
@@ -68,8 +71,8 @@ export function complaintAboutLink(value: Json): string | null {
 }
 
 /**
- * The address as the provider takes it: letters beyond ASCII are escaped, in the host by IDNA (RFC 3987, 3.1). One without any stays as
- * it is.
+ * Converts an address to the form that the provider accepts: letters beyond ASCII are escaped, in the host by IDNA (RFC
+ * 3987, 3.1). A pure ASCII address stays unchanged.
  */
 export function toUri(link: string): string {
   return ASCII.test(link) ? link : (parseUrl(link)?.href ?? link);
@@ -77,7 +80,7 @@ export function toUri(link: string): string {
 
 const ASCII = /^[\x21-\x7e]*$/;
 
-/** The source that a checked request names, or that was queued. */
+/** Reads the source from a checked request or a queued payload. */
 export function readSource({ link, id }: JsonObject): MediaSource {
   return {
     ...(typeof link === "string" ? { link: toUri(link) } : null),

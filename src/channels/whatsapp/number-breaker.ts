@@ -2,15 +2,15 @@ import { chatLimits } from "./limits.ts";
 
 /** Failures in a row that stop a number: one or two are the message's. */
 const STRIKES_MAX = 3;
-/** Asks again this soon while another tenant's message finds out whether the number works again. */
+/** The interval of checks while another tenant's message probes the number. */
 const PROBE_LOOK_MS = 1_000;
 
 /**
- * Whether the provider fails for one phone number alone (monotonic ms). After three failures in a row the number pauses, for a
- * second at first and twice as long each time; after each pause one message goes, and decides.
+ * A circuit breaker for one phone number (monotonic ms). After three failures in a row the number pauses, for a second
+ * at first and twice as long each time; after each pause one message is sent as a probe.
  *
- * N1. Messages that were under way when the pause began say nothing about the time after it.
- * N2. A message without a verdict leaves its turn to the next one, after the longest time that it can take.
+ * N1. Results of messages that were in flight when the pause began are ignored.
+ * N2. A probe without a verdict is replaced by the next message after the longest time that it can take.
  */
 export class NumberBreaker {
   private strikes = 0;
@@ -30,12 +30,12 @@ export class NumberBreaker {
     return nowMs < this.probedUntilMs ? PROBE_LOOK_MS : 0;
   }
 
-  /** A message goes. */
+  /** Records that a message is being sent. */
   take(nowMs: number): void {
     if (this.isOpen) this.probedUntilMs = nowMs + chatLimits.chatProbeMsMax;
   }
 
-  /** The provider judged a message. Returns whether the number was stopped. */
+  /** Records that the provider judged a message. Returns whether the number was stopped. */
   works(): boolean {
     const wasOpen = this.isOpen;
     this.strikes = 0;
@@ -44,7 +44,7 @@ export class NumberBreaker {
     return wasOpen;
   }
 
-  /** The provider failed for a message sent at `sentAtMs`. Returns whether the number stops now, and did not before. */
+  /** Records a failure of the provider for a message sent at `sentAtMs`. Returns whether this stops the number. */
   failed(nowMs: number, sentAtMs: number): boolean {
     const wasOpen = this.isOpen;
     if (wasOpen && sentAtMs <= this.pausedAtMs) return false;

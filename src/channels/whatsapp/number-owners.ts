@@ -1,21 +1,21 @@
 import type { Clock } from "../../domain/clock.ts";
 
 export interface NumberOwnersPorts {
-  /** The number's id of every tenant that has a sending number of its own, by tenant. */
+  /** Returns the number ids of all tenants that have a sending number of their own, by tenant. */
   read(): Promise<ReadonlyMap<string, string>>;
   readonly clock: Pick<Clock, "monotonicMs">;
 }
 
-/** A number that nobody is known to own is looked up again after this: somebody may have got it. */
+/** A number without a known owner is looked up again after this: a tenant may have stored it since. */
 const UNKNOWN_MS = 1_000;
-/** How long a number may count as a tenant's that is not any more. */
+/** How long a number may still count as its former tenant's. */
 const KNOWN_MS = 10_000;
-/** Where a reading takes long, because there are many numbers, at most every eleventh moment is spent on one. */
+/** If reading many numbers takes long, at most one eleventh of the time is spent on it. */
 const REST_FACTOR = 10;
 
 /**
- * Whose own the sending numbers are. The registry holds them sealed, each with its tenant, so all of them are read at
- * once and remembered for a short time.
+ * Finds the tenants that own sending numbers. The registry stores them encrypted, each with its tenant, so all of them
+ * are read at once and cached for a short time.
  */
 export class NumberOwners {
   private owners: ReadonlyMap<string, readonly string[]> = new Map();
@@ -25,7 +25,7 @@ export class NumberOwners {
 
   constructor(private readonly ports: NumberOwnersPorts) {}
 
-  /** The tenants whose own each number is; numbers that are nobody's are left out. Rejects if they cannot be read. */
+  /** Returns the tenants that own each number, without numbers that no tenant owns. Rejects if they cannot be read. */
   async of(phoneNumberIds: ReadonlySet<string>): Promise<ReadonlyMap<string, readonly string[]>> {
     const ageMs = this.ports.clock.monotonicMs() - this.readAtMs;
     const isKnown = Array.from(phoneNumberIds).every((id) => this.owners.has(id));
@@ -39,7 +39,7 @@ export class NumberOwners {
     );
   }
 
-  /** While the registry is away, what was known lately is better than nothing. */
+  /** While the registry is unavailable, the last known owners are used. */
   private async renew(isKnown: boolean): Promise<void> {
     this.reading ??= this.read();
     await (isKnown ? this.reading.catch(() => undefined) : this.reading);

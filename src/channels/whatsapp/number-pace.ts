@@ -10,11 +10,11 @@ import { TurnQueue } from "./turn-queue.ts";
  *
  * P1. A number sends no faster than its rate (80 per second, less after throttling), except for a burst worth
  *     `paceBurstMs` after a rest.
- * P2. Tenants that share a number take turns, one message each, and learn when their turn comes: no tenant wakes up in
+ * P2. Tenants that share a number take turns, one message each, and are told when to ask again: no tenant wakes up in
  *     vain because of another's messages.
- * P3. A paused number sends nothing; a pause for refused credentials ends when the credentials change.
- * P4. A number for which the provider fails stops alone (`NumberBreaker`). The whole API fails once several numbers do, and
- *     nothing is judged in between.
+ * P3. A paused number sends no messages; a pause for refused credentials ends when the credentials change.
+ * P4. A number for which the provider fails stops alone (`NumberBreaker`). The whole API counts as failed once several
+ *     numbers fail with no judged message in between.
  * P5. A number is remembered only as long as its state differs from the default.
  *
  * Processes do not know each other's pace. One process at a time delivers for a tenant with its own number; if several
@@ -28,7 +28,7 @@ export class NumberPace {
 
   constructor(private readonly clock: Clock) {}
 
-  /** Milliseconds until the tenant may send from the number; 0: now. Reserves the tenant's turn. */
+  /** Returns the milliseconds until the tenant may send from the number (0: now) and reserves its turn. */
   waitMs({ phoneNumberId, accessToken }: WhatsappSender, tenantId: string): number {
     const state = this.getState(phoneNumberId);
     const nowMs = this.clock.monotonicMs();
@@ -39,7 +39,7 @@ export class NumberPace {
     return Math.min(waitMs, refusedMs > 0 ? chatLimits.chatNewTokenMs : chatLimits.chatAskAgainMs);
   }
 
-  /** The tenant sends a message. Returns the time of sending, by which `slow` identifies it. */
+  /** Records that the tenant sends a message. Returns the time of sending, by which `slow` identifies it. */
   take({ phoneNumberId }: WhatsappSender, tenantId: string): number {
     const state = this.getState(phoneNumberId);
     const nowMs = this.clock.monotonicMs();
@@ -48,32 +48,32 @@ export class NumberPace {
     return nowMs;
   }
 
-  /** The provider judged a message, with any result. Returns whether the number was stopped by failures. */
+  /** Records that the provider judged a message, with any result. Returns whether failures had stopped the number. */
   judged({ phoneNumberId }: WhatsappSender): boolean {
     this.failing.clear();
     return this.getState(phoneNumberId).breaker.works();
   }
 
-  /** The provider failed for a message sent at `sentAtMs`, and the message is not to blame. */
+  /** Records that the provider failed for a message sent at `sentAtMs`, through no fault of the message. */
   failed({ phoneNumberId }: WhatsappSender, sentAtMs: number): Failure {
     if (this.failing.size < chatLimits.chatFailingNumbersMax) this.failing.add(phoneNumberId);
     const isStopped = this.getState(phoneNumberId).breaker.failed(this.clock.monotonicMs(), sentAtMs);
     return { isStopped, isApi: this.failing.size >= chatLimits.chatFailingNumbersMax };
   }
 
-  /** Milliseconds that a number still pauses for failures; 0: it may send. */
+  /** Returns the milliseconds that a number still pauses for failures; 0: it may send. */
   failingMs({ phoneNumberId }: WhatsappSender): number {
     return this.getState(phoneNumberId).breaker.waitMs(this.clock.monotonicMs());
   }
 
-  /** The provider accepted a message. */
+  /** Records that the provider accepted a message. */
   succeeded({ phoneNumberId }: WhatsappSender): void {
     const state = this.getState(phoneNumberId);
     state.rate.succeeded();
     state.refusedToken = null;
   }
 
-  /** The provider throttled a message sent at `sentAtMs`: the number sends too fast. */
+  /** Slows the number down after the provider throttled a message sent at `sentAtMs`. */
   slow({ phoneNumberId }: WhatsappSender, sentAtMs: number): void {
     this.getState(phoneNumberId).rate.throttled(this.clock.monotonicMs(), sentAtMs);
   }
@@ -112,11 +112,11 @@ export class NumberPace {
   }
 }
 
-/** What a failure of the provider shows. */
+/** The effects of a failure of the provider. */
 export interface Failure {
-  /** The number stops now, and did not before. */
+  /** Whether this failure stops the number. */
   readonly isStopped: boolean;
-  /** The provider fails for every number. */
+  /** Whether the provider fails for every number. */
   readonly isApi: boolean;
 }
 

@@ -9,7 +9,7 @@ export class NumberRate {
   /** The rate right after the latest throttling, and when that was (monotonic ms). */
   private base: number = chatLimits.chatMessagesPerSecond;
   private throttledAtMs = Number.NEGATIVE_INFINITY;
-  /** The rate that held until throttling shows what is too much; a rate at which nothing passes shows nothing. */
+  /** The rate in effect at the last throttling, as an upper bound; a rate at which no message passed is no bound. */
   private learned: number = chatLimits.chatMessagesPerSecond;
   private hasPassed = true;
 
@@ -21,12 +21,12 @@ export class NumberRate {
     return Math.min(chatLimits.chatMessagesPerSecond, learned + grown(Math.max(0, sinceMs - chatLimits.chatLearnedMs)));
   }
 
-  /** A message passed. */
+  /** Records that a message passed. */
   succeeded(): void {
     this.hasPassed = true;
   }
 
-  /** The provider throttled the message sent at `sentAtMs`. */
+  /** Halves the rate after the provider throttled the message sent at `sentAtMs`. */
   throttled(nowMs: number, sentAtMs: number): void {
     if (sentAtMs < this.throttledAtMs) return;
     const rate = this.at(nowMs);

@@ -3,7 +3,7 @@ import { type MessageButton, readButtons } from "./templates/buttons.ts";
 import { type MessageHeader, readHeader } from "./templates/header.ts";
 import { type MessageParams, queuedParams } from "./templates/params.ts";
 
-/** What is queued of a message from a template. Aliases are translated, values are text. */
+/** The queued form of a message from a template. Aliases are translated, values are text. */
 export interface TemplatePayload {
   /** Digits, including the country code, or the provider's id of the recipient. */
   readonly to: string;
@@ -13,17 +13,17 @@ export interface TemplatePayload {
   readonly params: MessageParams;
   readonly header?: MessageHeader;
   readonly buttons?: readonly MessageButton[];
-  /** Further components, such as a carousel, as the provider takes them. */
+  /** Further components, such as a carousel, in the provider's form. */
   readonly components?: readonly JsonObject[];
 }
 
-/** What is queued of a message in free text, which answers the recipient. */
+/** The queued form of a message in free text, which answers the recipient. */
 export interface TextPayload {
   readonly to: string;
   readonly text: { readonly body: string; readonly preview_url: boolean };
 }
 
-/** What is queued of any other message without a template. */
+/** The queued form of any other message without a template. */
 export interface ReplyPayload {
   readonly to: string;
   /** In the provider's form: its `type`, the member of that name, and `context`. */
@@ -32,7 +32,7 @@ export interface ReplyPayload {
 
 export type WhatsappPayload = TemplatePayload | TextPayload | ReplyPayload;
 
-/** The payload in the form of its job. */
+/** Serialises the payload for its job. */
 export function encodePayload(payload: WhatsappPayload): string {
   // A release must not send a message without what it does not know: buttons, and further components. It cannot read a name
   // that is elsewhere, and fails the job; nor can it read kinds of values, headers, buttons and messages that it does not know.
@@ -42,7 +42,7 @@ export function encodePayload(payload: WhatsappPayload): string {
   return JSON.stringify(buttons === undefined ? payload : { ...payload, template: { name: template } });
 }
 
-/** Parses what `encodePayload` wrote; null: it did not write this. */
+/** Parses the output of `encodePayload`; null for any other text. */
 export function parsePayload(queued: string): WhatsappPayload | null {
   const parsed = parseJsonObject(queued, parseWritten);
   if (parsed === null || typeof parsed["to"] !== "string") return null;

@@ -3,9 +3,9 @@ import { isJsonObject, type Json, type JsonObject } from "../../domain/texts/jso
 import { shortened } from "./callbacks/shortened.ts";
 import { chatLimits } from "./limits.ts";
 
-/** How the provider names somebody: by number, by its own ids, or by both (WhatsApp Cloud API, "Business-scoped user IDs"). */
+/** The provider's names for a person: a number, its own ids, or both (WhatsApp Cloud API, "Business-scoped user IDs"). */
 export interface PersonIds {
-  /** Digits of the number; null: it is hidden behind a username. */
+  /** The number's digits; null if a username hides it. */
   readonly from: string | null;
   readonly userId: string | null;
   /** The id that several linked businesses share. */
@@ -14,7 +14,7 @@ export interface PersonIds {
 
 export interface Person extends PersonIds {
   readonly username: string | null;
-  /** What the person calls itself. */
+  /** The person's own display name. */
   readonly name: string | null;
 }
 
@@ -26,12 +26,12 @@ export interface ChangedPerson {
 
 const NAME_CHARS_MAX = 256;
 
-/** Everything that a person can be sent to by, or asked for. */
+/** Lists all ids under which a person can be addressed or looked up. */
 export function listIds({ from, userId, parentUserId }: PersonIds): readonly string[] {
   return [from, userId, parentUserId].filter((id) => id !== null);
 }
 
-/** Who wrote this message; null: it names nobody. `contacts` are those of its call. */
+/** Reads the writer of a message; null if it names none. `contacts`: the contacts in its call. */
 export function readWriter(message: JsonObject, contacts: Json | undefined): Person | null {
   const own = personIds([message["from"], message["from_user_id"], message["from_parent_user_id"]]);
   const listed = (Array.isArray(contacts) ? contacts : []).filter(isJsonObject);
@@ -57,8 +57,8 @@ export function readWriter(message: JsonObject, contacts: Json | undefined): Per
 }
 
 /**
- * What a system message says of a person's new number or ids (WhatsApp Cloud API, "System messages"); null: nothing. `from` is
- * the number from before.
+ * Reads a person's new number or ids from a system message (WhatsApp Cloud API, "System messages"); null if it has
+ * none. `from` is the former number.
  */
 export function changedPerson(message: JsonObject): ChangedPerson | null {
   const { system } = message;
@@ -73,7 +73,7 @@ export function changedPerson(message: JsonObject): ChangedPerson | null {
   return old.length > 0 && fresh.some((id) => !old.includes(id)) ? { before, after } : null;
 }
 
-/** Whom a system message is about: system messages may name nobody but there. */
+/** Reads the person that a system message is about, who may be named only there. */
 export function readSubject(message: JsonObject): Person | null {
   const changed = changedPerson(message);
   if (changed === null) return null;
@@ -84,7 +84,7 @@ function contactIds(contact: JsonObject): PersonIds {
   return personIds([contact["wa_id"], contact["user_id"], contact["parent_user_id"]]);
 }
 
-/** Some gateways write a person's id where the number belongs. */
+/** Some gateways put a person's id in the number's member. */
 function personIds([number, user, parent]: readonly [Json | undefined, Json | undefined, Json | undefined]): PersonIds {
   const isId = typeof number === "string" && WHATSAPP_USER_ID.test(number);
   return {

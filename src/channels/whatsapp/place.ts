@@ -3,7 +3,7 @@ import type { Json, JsonObject } from "../../domain/texts/json.ts";
 import { optional } from "../../http/schemas.ts";
 import { complaintAboutLine } from "./templates/value-rules.ts";
 
-/** A place on the map, in degrees (WGS 84). */
+/** A location on the map, in degrees (WGS 84). */
 export interface Place {
   readonly latitude: number;
   readonly longitude: number;
@@ -14,7 +14,7 @@ export interface Place {
 const PLACE_CHARS_MAX = 256;
 const line = () => Type.String({ minLength: 1, maxLength: PLACE_CHARS_MAX });
 
-/** The members of a place in a body. */
+/** The members of a location in a body. */
 export const PLACE_MEMBERS = {
   latitude: Type.Number({ minimum: -90, maximum: 90 }),
   longitude: Type.Number({ minimum: -180, maximum: 180 }),
@@ -22,7 +22,7 @@ export const PLACE_MEMBERS = {
   address: optional(line()),
 };
 
-/** What is wrong with the place `where`, in a sentence; null: nothing. */
+/** Returns a sentence that says why the location `where` is invalid, or null. */
 export function complaintAboutPlace({ latitude, longitude, name, address }: JsonObject, where: string): string | null {
   if (!isWithin(latitude, 90)) return `${where}.latitude must be a number from -90 to 90`;
   if (!isWithin(longitude, 180)) return `${where}.longitude must be a number from -180 to 180`;
@@ -36,7 +36,7 @@ function isWithin(value: Json | undefined, most: number): boolean {
   return typeof value === "number" && Math.abs(value) <= most;
 }
 
-/** The place that a checked request names, or that was queued; null: it is none. */
+/** Reads a location from a checked request or a queued payload; null if the object is no location. */
 export function readPlace({ latitude, longitude, name, address }: JsonObject): Place | null {
   if (typeof latitude !== "number" || typeof longitude !== "number") return null;
   return {
@@ -47,12 +47,12 @@ export function readPlace({ latitude, longitude, name, address }: JsonObject): P
   };
 }
 
-/** In the provider's form (WhatsApp Cloud API, "Location messages"). */
+/** Converts a location to the provider's form (WhatsApp Cloud API, "Location messages"). */
 export function graphPlace({ latitude, longitude, ...named }: Place): JsonObject {
   return { latitude: degrees(latitude), longitude: degrees(longitude), ...named };
 }
 
-/** As text, as the provider documents it: to a centimetre, and never with an exponent. */
+/** Formats degrees as text, as the provider documents them: to a centimetre, and never with an exponent. */
 function degrees(value: number): string {
   return value.toFixed(7).replace(/\.?0+$/, "");
 }

@@ -5,19 +5,19 @@ import type { IncomingChat } from "./callbacks/incoming-chat.ts";
 import type { WhatsappStatuses } from "./callbacks/statuses.ts";
 import type { TemplateDesk } from "./templates/template-desk.ts";
 
-/** What the endpoints of the chat channel need. */
+/** Dependencies of the chat channel's endpoints. */
 export interface WhatsappPorts {
   /** Verify tokens and HMAC keys of the provider's callbacks; any of them is accepted. */
   readonly webhookSecrets: readonly string[];
   readonly statuses: Pick<WhatsappStatuses, "take">;
-  /** Takes what people write. */
+  /** Stores messages that people write. */
   readonly incoming: Pick<IncomingChat, "take">;
-  /** Takes news of accounts, and what is not understood. */
+  /** Stores reports on accounts, and content of unknown form. */
   readonly parts: Pick<CallbackParts, "take">;
-  /** Shows operators what people wrote. */
+  /** Lists received messages for operators. */
   readonly messages: Pick<IncomingMessages, "page">;
-  /** Knows the templates of tenants' own accounts. */
+  /** Reads and checks the templates of tenants' own accounts. */
   readonly templates: Pick<TemplateDesk, "doubt" | "sync">;
-  /** Says who wrote lately. */
+  /** Returns the time of a person's last message. */
   readonly windows: Pick<ReplyWindows, "lastWrittenMs">;
 }

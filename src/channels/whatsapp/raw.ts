@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import type { Json, JsonObject } from "../../domain/texts/json.ts";
 import { chatLimits } from "./limits.ts";
 
-/** An object of the provider's own vocabulary, which grows: it is handed on unchanged. */
+/** Returns the schema of an object in the provider's own vocabulary, which grows: it is passed on unchanged. */
 export function AnyObject(description?: string) {
   return Type.Unsafe<JsonObject>({
     type: "object",
@@ -11,7 +11,7 @@ export function AnyObject(description?: string) {
   });
 }
 
-/** What is wrong with a value that is handed on, in a sentence; null: nothing. */
+/** Returns a sentence that says why a value cannot be passed on, or null. */
 export function complaintAboutRaw(value: Json, where: string): string | null {
   const text = JSON.stringify(value);
   if (Buffer.byteLength(text) > chatLimits.chatRawBytesMax) {

@@ -4,15 +4,16 @@ import { chatLimits } from "./limits.ts";
 interface Pair {
   /** When the recipient's next message may be sent (monotonic ms). */
   nextMs: number;
-  /** The latest time at which a waiting message was told to come back (monotonic ms). */
+  /** The latest time for which a waiting message is scheduled (monotonic ms). */
   promisedMs: number;
   spacingMs: number;
   readonly refusedAtMs: number;
 }
 
 /**
- * Recipients to whom a number wrote too often, each with its own wait: six seconds at first, doubled with every further
- * refusal. Other recipients are not delayed. Bounded: the oldest entry is forgotten first, which costs one refusal.
+ * Spaces messages to recipients that a number wrote to too often, each with its own wait: six seconds at first, doubled
+ * with every further refusal. Other recipients are not delayed. Bounded: the oldest entry is forgotten first, which
+ * costs one refusal.
  */
 export class RecipientSpacing {
   /** By number and recipient, ordered by first refusal. */
@@ -32,8 +33,8 @@ export class RecipientSpacing {
   }
 
   /**
-   * The provider refused a message sent at `sentAtMs` (monotonic). Returns the milliseconds until it may be retried.
-   * Messages in flight together count as one refusal.
+   * Records that the provider refused a message sent at `sentAtMs` (monotonic). Returns the milliseconds until it may
+   * be retried. Messages in flight together count as one refusal.
    */
   refused(phoneNumberId: string, recipient: string, sentAtMs: number): number {
     const key = `${phoneNumberId}/${recipient}`;
@@ -50,7 +51,10 @@ export class RecipientSpacing {
     return this.promise(pair, nowMs);
   }
 
-  /** The provider accepted a message: the minimum spacing now suffices, and one more acceptance ends the spacing. */
+  /**
+   * Records that the provider accepted a message: the minimum spacing now suffices, and one more acceptance ends the
+   * spacing.
+   */
   succeeded(phoneNumberId: string, recipient: string): void {
     const key = `${phoneNumberId}/${recipient}`;
     const pair = this.pairs.get(key);
@@ -60,7 +64,7 @@ export class RecipientSpacing {
     else pair.spacingMs = chatLimits.chatPairSpacingMs;
   }
 
-  /** Waiting messages come back one at a time: of several at once, the provider would refuse all but one. */
+  /** Schedules waiting messages one at a time: the provider would refuse all but one of several at once. */
   private promise(pair: Pair, nowMs: number): number {
     pair.promisedMs = Math.max(
       pair.nextMs,

@@ -11,7 +11,7 @@ import { complaintAboutRaw } from "./raw.ts";
 import { FILENAME_CHARS_MAX } from "./templates/header.ts";
 import { complaintAboutLine, complaintAboutLines } from "./templates/value-rules.ts";
 
-/* Messages without a template, which answer somebody who wrote lately. */
+/* Messages without a template, which answer a person who wrote recently. */
 
 const CAPTION_CHARS_MAX = 1_024;
 const CONTACTS_MAX = 20;
@@ -21,7 +21,7 @@ const STRICT = { additionalProperties: false } as const;
 const MessageId = Type.String({ minLength: 1, maxLength: chatLimits.chatMessageIdCharsMax });
 const caption = optional(Type.String({ minLength: 1, maxLength: CAPTION_CHARS_MAX }));
 
-/** What media of each type have beside their source. */
+/** The members of each type of media beside its source. */
 const MEDIA_MEMBERS: Readonly<Record<string, TProperties>> = {
   image: { caption },
   video: { caption },
@@ -70,11 +70,11 @@ const ReactionSchema = Type.Object(
 interface ReplyKind {
   readonly schema: ReturnType<typeof Type.Unsafe>;
   complaint(value: Json): string | null;
-  /** Of a checked value, in the provider's form: the message's type, and what the member of that name holds. */
+  /** Converts a checked value to the provider's form: the message's type, and the value of the member of that name. */
   graph(value: Json): readonly [type: string, content: Json];
 }
 
-/** By the member of a send that asks for it. */
+/** Kinds of message by the member of a send that contains them. */
 const KINDS = {
   text: { schema: FreeTextSchema, complaint: complaintAboutText, graph: (value) => ["text", toFreeText(value)] },
   media: { schema: MediaSchema, complaint: complaintAboutMedia, graph: graphMedia },
@@ -101,18 +101,18 @@ export const REPLY_MEMBERS = {
   reply_to: optional({ ...MessageId, description: "The provider's id of the message that this one quotes." }),
 };
 
-/** One of the members must be there, as the document says it. */
+/** The API document's rule that one of the members must be present. */
 export const REPLY_CHOICES = Object.entries(KINDS).map(([name, { schema }]) => ({
   required: [name],
   properties: { [name]: schema },
 }));
 
-/** The member that makes the message; null: it comes from a template. */
+/** Returns the member that contains the message; null if it comes from a template. */
 export function replyIn(body: JsonObject): ReplyName | null {
   return REPLY_NAMES.find((name) => body[name] !== undefined) ?? null;
 }
 
-/** What is wrong with a message without a template, in a sentence; null: nothing. */
+/** Returns a sentence that says why a message without a template is invalid, or null. */
 export function complaintAboutReply(body: JsonObject, name: ReplyName): string | null {
   const other = REPLY_NAMES.find((one) => one !== name && body[one] !== undefined);
   if (other !== undefined) return `send either ${name} or ${other}, not both`;
@@ -120,7 +120,7 @@ export function complaintAboutReply(body: JsonObject, name: ReplyName): string |
   return complaint ?? complaintAboutLine(body["reply_to"], chatLimits.chatMessageIdCharsMax, "reply_to");
 }
 
-/** A checked message without a template, in the provider's form. */
+/** Converts a checked message without a template to the provider's form. */
 export function buildReply(body: JsonObject, name: ReplyName): JsonObject {
   const [type, content] = KINDS[name].graph(body[name] ?? null);
   const { reply_to: message_id } = body;

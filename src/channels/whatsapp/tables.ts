@@ -9,7 +9,7 @@ export const aliases = pgTable(
     alias: slug("alias").notNull(),
     metaName: text("meta_name").notNull(),
     languageCode: text("language_code"),
-    /** What each position stands for. */
+    /** The meaning of each position. */
     params: text("params").array().notNull(),
     /** `HeaderMedia`, for templates whose header has media. */
     header: json("header"),
@@ -17,7 +17,7 @@ export const aliases = pgTable(
   (table) => [primaryKey({ columns: [table.tenantId, table.alias] })],
 );
 
-/** What the chat provider listed of the templates of tenants' own accounts. */
+/** The chat provider's lists of the templates in tenants' own accounts. */
 export const chatTemplates = pgTable(
   "chat_templates",
   {

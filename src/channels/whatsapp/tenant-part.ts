@@ -12,7 +12,7 @@ interface WhatsappMembers {
     readonly sender: WhatsappSender | null;
     /** By alias. */
     readonly aliases: ReadonlyMap<string, WhatsappAlias>;
-    /** Of the account that the sender names; null: it was never read, or no account is named. */
+    /** The templates of the sender's account; null if they were never read or the sender names no account. */
     readonly templates: TemplateList | null;
   };
 }
@@ -37,7 +37,7 @@ const TEMPLATES: TenantTable<TemplateList, typeof chatTemplates.$inferSelect> = 
   parse: (row) => [row.accountId, toTemplateList(row)],
 };
 
-/** The tenant's chat settings that are kept in memory. */
+/** The part of the tenant's snapshot that has its chat settings. */
 export const whatsappPart: TenantPart<WhatsappMembers> = {
   templates: {},
   tables: [ALIASES, TEMPLATES],

@@ -4,7 +4,7 @@ import { chatLimits } from "./limits.ts";
 interface Turn {
   /** Increases along the queue. */
   readonly number: number;
-  /** The turn is lost unless its tenant asks again by this time (monotonic ms). */
+  /** The turn expires unless its tenant asks again by this time (monotonic ms). */
   keptUntilMs: number;
 }
 
@@ -12,9 +12,9 @@ interface Turn {
  * Tenants waiting for their turn at one sender, in order of arrival, with one turn per tenant.
  *
  * Q1. Messages are spaced evenly at the rate, with a burst worth `limits.paceBurstMs` after a rest (GCRA, ITU-T I.371).
- * Q2. A tenant that asks learns when its turn comes at the present rate, and keeps its place by asking again then. A
- *     tenant therefore asks about twice per message, however many tenants wait.
- * Q3. A tenant that does not come back loses its place and leaves a gap of at most one message.
+ * Q2. `waitMs` returns when the tenant's turn comes at the present rate, and the tenant keeps its position by calling
+ *     again then. It therefore calls about twice per message, however many tenants wait.
+ * Q3. A tenant that does not come back loses its position and leaves a gap of at most one message.
  */
 export class TurnQueue {
   private readonly turns = new Map<string, Turn>();
@@ -35,7 +35,7 @@ export class TurnQueue {
     return waitMs;
   }
 
-  /** The tenant sends a message. */
+  /** Records that the tenant sends a message. */
   take(tenantId: string, nowMs: number, perSecond: number): void {
     this.turns.delete(tenantId);
     this.nextMs = Math.max(nowMs, this.nextMs) + 1000 / perSecond;
@@ -47,14 +47,14 @@ export class TurnQueue {
     return this.turns.size === 0 && this.nextMs <= nowMs;
   }
 
-  /** How many turns come before this one, not counting abandoned places in between. */
+  /** Counts the turns before this one, except abandoned ones in between. */
   private countAhead(turn: Turn | undefined): number {
     if (turn === undefined) return this.turns.size;
     const first = this.turns.values().next().value ?? turn;
     return Math.min(turn.number - first.number, this.turns.size - 1);
   }
 
-  /** Checks the head only: a turn behind an absent tenant is checked once it becomes the head. */
+  /** Drops expired turns at the head only: a turn behind an absent tenant is checked once it becomes the head. */
   private dropAbsent(nowMs: number): void {
     for (const [tenantId, { keptUntilMs }] of this.turns) {
       if (keptUntilMs >= nowMs) return;

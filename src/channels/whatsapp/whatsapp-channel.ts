@@ -34,7 +34,7 @@ export interface WhatsappChannelOptions {
 
 /**
  * Three quarters of the 256 requests that the runtime allows in flight for the whole process. Any more would wait
- * inside the runtime, where nothing shares fairly, and hold up the wallet calls behind them. At 300 ms per reply, this
+ * inside the runtime, which does not share fairly, and delay the wallet calls behind them. At 300 ms per reply, this
  * allows 640 messages a second.
  */
 const SLOTS = 192;
@@ -179,7 +179,7 @@ export class WhatsappChannel implements Channel {
     return { kind: "failed", error: `WhatsApp refused ${whose}: ${said}` };
   }
 
-  /** The verdict is about the number, until several fail: one account's trouble is nobody else's. */
+  /** Blames the number until several fail: one account's problems must not stop the others. */
   private numberFailed(said: string, pauseMs: number, delivery: SentMessage): Outcome {
     if (this.failed(delivery)) return { kind: "away", why: `WhatsApp is out of order: ${said}` };
     const why = `WhatsApp is out of order for this phone number: ${said}`;
@@ -187,7 +187,7 @@ export class WhatsappChannel implements Channel {
     return { ...THROTTLED, why, isUnsent: true, ...(afterMs > 0 && { afterMs }) };
   }
 
-  /** Whether the whole API fails. Logs when the number stops. */
+  /** Records a failure and returns whether the whole API fails. Logs when the number stops. */
   private failed({ sender, job, sentAtMs }: SentMessage): boolean {
     const { telemetry } = this.options;
     const { isStopped, isApi } = this.pace.failed(sender, sentAtMs);
@@ -199,7 +199,7 @@ export class WhatsappChannel implements Channel {
     return isApi;
   }
 
-  /** Whatever the provider judged, it works for the number. */
+  /** Records that the provider works for the number, whatever its verdict was. */
   private judged({ sender, job }: SentMessage): void {
     if (!this.pace.judged(sender)) return;
     const fields = { phone_number_id: sender.phoneNumberId, tenant: job.tenantId };
@@ -215,7 +215,7 @@ export class WhatsappChannel implements Channel {
   }
 }
 
-/** What follows from errors that judge neither the message nor its sender. */
+/** Consequences of errors that judge neither the message nor its sender. */
 const SAYS_NOTHING: readonly Consequence[] = ["away", "unknown_outcome"];
 
 const THROTTLED = { kind: "retry", isUncounted: true, waitsFor: "throttled" } as const;
@@ -228,7 +228,7 @@ function spacedOut(afterMs: number): Outcome {
   return { ...THROTTLED, why: "this recipient was written to too often", afterMs };
 }
 
-/** What operators see of the reply. */
+/** Returns the part of the reply that operators see. */
 function saidBy(reply: GraphReply, sender: WhatsappSender): { readonly reply?: string } {
   if (reply.kind === "accepted") return { reply: `accepted as ${reply.messageId}` };
   return reply.kind === "refused" ? { reply: formatGraphError(reply.error, sender) } : {};

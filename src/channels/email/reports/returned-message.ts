@@ -38,9 +38,9 @@ const RETURNED: ReadonlySet<string> = new Set([
 ]);
 
 const LINK = /\/u\/([A-Za-z0-9_-]{20,8192})(?![A-Za-z0-9_-])/;
-/** As `messageIdOf` writes it. */
+/** As `formatMessageId` writes it. */
 const OWN_ID = /<?[0-9a-f]{8}-[0-9a-f-]{27}\.[a-z0-9.-]{1,80}@[^<>@\s]{1,255}>?/;
-/** As `returnPathOf` writes it, in any case. */
+/** As `formatReturnPath` writes it, in any case. */
 const RETURN_PATH = /\bb\+([0-9a-f]{8}-[0-9a-f-]{27})@/i;
 const SEARCHED_CHARS_MAX = 256 * 1024;
 

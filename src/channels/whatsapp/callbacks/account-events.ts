@@ -1,16 +1,19 @@
 import { isJsonObject, type JsonObject } from "../../../domain/texts/json.ts";
 import { shortened } from "./shortened.ts";
 
-/** What kind of news a part is. */
+/** The kind of change that a part of a call reports. */
 export interface PartKind {
   readonly field: string;
-  /** The provider's word for what happened; null: it has none. */
+  /** The provider's name of the event, or null if it gives none. */
   readonly event: string | null;
-  /** Whether somebody has to act. */
+  /** Whether an operator has to act. */
   readonly isAlarming: boolean;
 }
 
-/** What the provider tells of an account, its numbers and its templates (WhatsApp Cloud API, "Webhooks", November 2026). */
+/**
+ * Webhook fields that report on an account, its numbers and its templates (WhatsApp Cloud API, "Webhooks", November
+ * 2026).
+ */
 const FIELDS = [
   "account_alerts",
   "account_review_update",
@@ -31,7 +34,7 @@ const FIELDS = [
   "template_correct_category_detection",
 ] as const;
 
-/** Members in which one of them says what happened. */
+/** Members of such a field that name the event. */
 const EVENT_MEMBERS = [
   "event",
   "alert_type",
@@ -42,15 +45,15 @@ const EVENT_MEMBERS = [
   "requested_verified_name",
 ];
 /**
- * Words of events after which messages fail, or soon will. A growing vocabulary: a word that begins or ends with one of these
- * counts, so `ACCOUNT_RESTRICTION` and `DISABLED_UPDATE` do.
+ * Names of events after which messages fail, or soon will. The vocabulary grows, so a name matches if it begins or ends
+ * with one of these: `ACCOUNT_RESTRICTION` and `DISABLED_UPDATE` do.
  */
 const ALARMING =
   /(?:^|_)(?:PAUSED|DISABLED?|REJECTED|FLAGGED|LOCKED|DOWNGRADED?|RED|BANNED|RESTRICT(?:ED|ION)|VIOLATION|DELETED|OFFBOARDED|REMOVED|REVOKED|DENIED|COMPROMISED|SUSPENDED|PENDING_DELETION)(?:_|$)/;
 
 export const EVENT_CHARS_MAX = 64;
 
-/** What the value of a change tells of an account; null: its field is none of those. */
+/** Classifies a change by its field and value; null if the field is not one of `FIELDS`. */
 export function accountEvent(field: string | null, value: JsonObject): PartKind | null {
   const known = FIELDS.find((name) => name === field);
   if (known === undefined) return null;

@@ -24,14 +24,14 @@ export interface CallbackPartsPorts {
   readonly telemetry: Telemetry;
 }
 
-/** Whom log lines name where a part belongs to no tenant. */
+/** Stands for the tenant in log lines about a part that belongs to none. */
 const NOBODY = "-";
 
 /**
- * Takes what the provider tells of accounts, numbers and templates, and what nobody here understands.
+ * Stores the provider's reports on accounts, numbers and templates, and parts of unknown form.
  *
- * P1. A part belongs to the tenants whose own number it names, or whose number its account is known to have, but for the platform's
- *     number. It is among the operators' messages in any case, so nothing is lost where no tenant is known.
+ * P1. A part belongs to the tenants whose own number it names, or whose number is known to be in its account, except
+ *     the platform's number. Operators see it in any case, so a part whose tenant is unknown is not lost.
  * P2. `take` resolves once all is on disk. The provider repeats other calls: each step is safe to repeat, under ids made of the
  *     content.
  */
@@ -87,12 +87,12 @@ export class CallbackParts {
     for (const { part, id, owners } of found) this.report(part, id, owners[0] ?? NOBODY);
   }
 
-  /** Tells what the log has left out. Safe to call twice. */
+  /** Logs how many lines the log has suppressed. Safe to call twice. */
   stop(): void {
     this.failures.stop();
   }
 
-  /** Only of numbers that are sent from, so no signed call makes Redis remember others. */
+  /** Ignores numbers that no message is sent from, so a signed call cannot fill Redis with others. */
   private async noteNumbers(numbers: readonly NumberOfAccount[]): Promise<void> {
     if (numbers.length === 0) return;
     const owned = await this.ports.owners.of(new Set(numbers.map(({ phoneNumberId }) => phoneNumberId)));
@@ -134,7 +134,7 @@ function computeId({ type, accountId, atMs, content }: CallbackPart): string {
   return `${type}:${new Bun.CryptoHasher("sha256").update(text).digest("hex").slice(0, 32)}`;
 }
 
-/** What a tenant hears of a part. */
+/** The event that reports a part to a tenant. */
 function toEventData({
   type,
   what,

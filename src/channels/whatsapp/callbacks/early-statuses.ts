@@ -14,7 +14,7 @@ export interface EarlyStatusesPorts {
   onKnown(status: WhatsappStatus, job: JobAddress): Promise<void>;
 }
 
-/** The statuses held for one message. */
+/** The statuses kept for one message. */
 interface Held {
   /** In order of arrival, one per type. */
   statuses: readonly WhatsappStatus[];
@@ -24,10 +24,10 @@ interface Held {
 }
 
 /**
- * Holds statuses of messages that are not known yet. The provider may report on a message before it replies to our own
+ * Keeps statuses of messages that are not known yet. The provider may report on a message before it replies to our own
  * call, and so before we know the message's id; it may also report on messages that others sent from the same number.
  *
- * E1. At most `earlyStatusesMax` are held, each once.
+ * E1. At most `earlyStatusesMax` are kept, each once.
  * E2. A message is looked up repeatedly, at growing intervals, until it is known or `earlyStatusMs` have passed since
  *     its first status; then all its statuses are counted and dropped.
  * E3. Statuses whose message became known are kept until they are taken, even while a store is unavailable.
@@ -46,7 +46,7 @@ export class EarlyStatuses {
     return this.count;
   }
 
-  /** Returns at once: false if there is no room, and the status is not held. */
+  /** Returns at once: false if the store is full and the status was not kept. */
   hold(status: WhatsappStatus): boolean {
     const known = this.held.get(status.messageId);
     if (known?.statuses.some(({ type }) => type === status.type)) return true;
@@ -58,19 +58,22 @@ export class EarlyStatuses {
     return true;
   }
 
-  /** The message is now known. Resolves once its held statuses are taken; rejects if a store is unavailable. */
+  /**
+   * Hands on the statuses of a message that is now known. Resolves once they are taken; rejects if a store is
+   * unavailable.
+   */
   async release(messageId: string, job: JobAddress): Promise<void> {
     const held = this.held.get(messageId);
     if (held !== undefined) await this.pass(messageId, held, job);
   }
 
-  /** Tries the held statuses once more and drops the rest. Safe to call twice. */
+  /** Tries the kept statuses once more and drops the rest. Safe to call twice. */
   async stop(): Promise<void> {
     this.stopping.abort();
     await this.running;
   }
 
-  /** Ends when no statuses are held, or on `stop`. */
+  /** Ends when no statuses are left, or on `stop`. */
   private async run(): Promise<void> {
     const { clock, telemetry } = this.ports;
     while (this.held.size > 0) {

@@ -10,9 +10,9 @@ import type { NumberOwners } from "../number-owners.ts";
 import { type ChangedPerson, listIds } from "../person.ts";
 import type { ChatMessage } from "./webhook.ts";
 
-/** A tenant's list of people not to be sent to. */
+/** A tenant's list of people who must not receive messages. */
 export interface SuppressionsOfPeople {
-  /** Whoever is on the list under one of the former ids is on it under the others afterwards. Safe to repeat. */
+  /** Adds the other ids to the list if one of the former ids is on it. Safe to repeat. */
   follow(tenantId: string, former: readonly string[], others: readonly string[]): Promise<void>;
 }
 
@@ -29,15 +29,16 @@ export interface IncomingChatPorts {
 }
 
 /**
- * Takes what people write to the sending numbers.
+ * Stores the messages that people write to the sending numbers.
  *
- * I1. A message belongs to the tenants whose own number it came to. What came to the platform's number belongs to no
- *     tenant, even to one whose own credentials name that number: other tenants write from it, and get answers there.
- * I2. `take` resolves once the tenants' news, the writers and the messages are on disk. The provider repeats a call that
- *     was not answered 200, so each step is safe to repeat: news under the same id.
- * I3. A writer is known by number and by id, whichever a message names. Where the provider changes them, what is remembered of the
- *     former ones holds for the new ones: when the person wrote last, and whether the person is not to be sent to.
- * I4. Writers are noted only for numbers that are sent from, so no signed call makes Redis remember any others.
+ * I1. A message belongs to the tenants whose own number received it. A message to the platform's number belongs to no
+ *     tenant, not even to one whose own credentials name that number: other tenants send from it and receive answers
+ *     there.
+ * I2. `take` resolves once the tenants' events, the writers and the messages are on disk. The provider repeats a call
+ *     that was not answered 200, so each step is safe to repeat: an event keeps its id.
+ * I3. A writer is known by number and by id, whichever a message names. When the provider changes them, the time of the
+ *     person's last message and a suppression move from the former ones to the new ones.
+ * I4. Writers are stored only for numbers that messages are sent from, so a signed call cannot fill Redis with others.
  */
 export class IncomingChat {
   constructor(private readonly ports: IncomingChatPorts) {}
@@ -105,7 +106,7 @@ export class IncomingChat {
     );
   }
 
-  /** The jobs of the messages that these answer, as far as they are still known, by the provider's ids. */
+  /** Finds the jobs of the messages that these answer, if still known, by the provider's ids. */
   private async jobsAnsweredBy(messages: readonly ChatMessage[]): Promise<ReadonlyMap<string, JobAddress>> {
     const ids = [...new Set(messages.flatMap(({ said }) => said.answers ?? []))];
     if (ids.length === 0) return new Map();
@@ -114,7 +115,7 @@ export class IncomingChat {
   }
 }
 
-/** What a tenant hears of a message. */
+/** The event that reports a message to a tenant. */
 function toEventData({ message, said, changed }: ChatMessage, jobId: string | null): JsonObject {
   const { id, phoneNumberId, from, userId, username, name, type, content } = message;
   return {

@@ -3,14 +3,15 @@ import type { Clock } from "../../../domain/clock.ts";
 import { limits } from "../../../domain/limits.ts";
 import { socketAddressOf } from "../../../domain/texts/host.ts";
 
-/** For so long after an answer nobody asks again. */
+/** An answer proves that the service is reachable for this long. */
 const PROOF_MS = 30_000;
 const PROXIES = ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"] as const;
 
 /**
- * Whether a service can be reached. A request that finds no connection, because packets are dropped or a name server is silent, times out
- * like one whose answer is lost, and the runtime does not tell them apart; but the first was never sent, so it is safe to repeat, and
- * a message must not fail for it. So where the service has not answered for a while, a connection of its own goes first.
+ * Checks whether a service can be reached. A request that gets no connection, because packets are dropped or a name
+ * server is silent, times out like one whose answer is lost, and the runtime does not distinguish them. But the first
+ * was never sent, so it is safe to repeat, and a message must not fail for it. If the service has not answered for a
+ * while, a separate connection is therefore opened first.
  */
 export class Reachability {
   private answeredMs = Number.NEGATIVE_INFINITY;
@@ -61,7 +62,7 @@ export class Reachability {
   }
 }
 
-/** The runtime sends requests through a proxy then, and this process alone may reach nothing. */
+/** Behind a proxy, this process may have no direct connection to any host, though its requests succeed. */
 function isProxied(): boolean {
   return PROXIES.some((name) => (process.env[name] ?? "") !== "");
 }

@@ -2,11 +2,11 @@ import type { Json } from "../../../domain/texts/json.ts";
 
 const characters = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 
-/** A text of at most so many UTF-16 units, cut between characters as readers see them; null: it is no text. */
+/** Cuts a text to at most `charsMax` UTF-16 units, between characters as readers see them; null if the value is no text. */
 export function shortened(value: Json | undefined, charsMax: number): string | null {
   if (typeof value !== "string") return null;
   if (value.length <= charsMax) return value.toWellFormed();
-  // The character at the end is looked for near it: no text makes this long.
+  // Segments only the end of the text, so a long text takes no longer.
   const from = Math.max(0, charsMax - CHARACTER_CHARS_MAX);
   const last = characters.segment(value.slice(from, charsMax + CHARACTER_CHARS_MAX)).containing(charsMax - from);
   const end = last === undefined || last.index === 0 ? charsMax : from + last.index;

@@ -24,15 +24,15 @@ export interface WhatsappStatusesPorts extends ObserveReportPorts {
  * provider's signature proves only that some number sent something: the same account serves many.
  *
  * W1. `take` resolves once every status of a known job is in the queue: replying to the provider after that loses none.
- * W2. A status of an unknown message is held in memory briefly (`EarlyStatuses`), and never stored.
- * W3. Statuses of one job reach the queue in order of arrival, held ones first.
- * W4. Only chat jobs are changed: nothing else is signed, and nothing else has a reference.
+ * W2. A status of an unknown message is kept in memory briefly (`EarlyStatuses`), and never stored.
+ * W3. Statuses of one job reach the queue in order of arrival, early ones first.
+ * W4. Only chat jobs are changed: no other job is signed or has a reference.
  * W5. If the call names a number, a status changes a job only when that number sent the job's message: the signed
  *     number, or else the tenant's own or the platform's.
  *
- * Unsigned callback data, as sent by releases that did not sign yet, is not trusted: anybody can write it. Such
- * messages are tracked by their ids for as long as those are kept. If the reply to one was lost during the upgrade,
- * nothing identifies its job, and it is sent again as if no status had arrived. Conversely, such a release tracks
+ * Unsigned callback data, as sent by releases that did not sign yet, is not trusted: anyone can write it. Such messages
+ * are tracked by their ids for as long as those are kept. If the reply to one was lost during the upgrade, its job
+ * cannot be identified, and the message is sent again as if no status had arrived. Conversely, such a release tracks
  * signed messages by their ids.
  */
 export class WhatsappStatuses {
@@ -60,7 +60,7 @@ export class WhatsappStatuses {
     }
   }
 
-  /** Tries the held statuses once more and drops the rest. Safe to call twice. */
+  /** Tries the early statuses once more and drops the rest. Safe to call twice. */
   async stop(): Promise<void> {
     await this.early.stop();
     this.failures.stop();
@@ -86,13 +86,13 @@ export class WhatsappStatuses {
     );
   }
 
-  /** The job that our signature names; null if the message has no valid one, or another number reports it. */
+  /** Returns the job that our signature names; null if the message has no valid one, or another number reports it. */
   private readSignedJob({ callbackData, phoneNumberId }: WhatsappStatus): JobAddress | null {
     const message = callbackData === null ? null : this.ports.callbacks.read(callbackData);
     return message !== null && (phoneNumberId ?? message.phoneNumberId) === message.phoneNumberId ? message : null;
   }
 
-  /** The jobs of messages without signed callback data. */
+  /** Finds the jobs of messages without signed callback data. */
   private async jobsById(statuses: readonly WhatsappStatus[]): Promise<ReadonlyMap<string, JobAddress>> {
     const ids = [...new Set(statuses.map(({ messageId }) => messageId))];
     if (ids.length === 0) return new Map();

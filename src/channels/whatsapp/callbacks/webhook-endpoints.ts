@@ -26,8 +26,8 @@ const PATH = "/webhook/whatsapp";
  *
  * A POST is answered 200 once everything in it is on disk, except statuses of messages that are not known yet. The
  * provider repeats calls with any other answer for days, so other answers are reserved for calls that it did not sign
- * (401), bodies that it never sends (not a JSON object: 400; longer than it sends: 413; too slow: 408), lack of room
- * (503), and failed writes (500). Parts of an unknown form are accepted, kept and told.
+ * (401), bodies that it never sends (not a JSON object: 400; longer than it sends: 413; too slow: 408), exhausted
+ * memory (503), and failed writes (500). Parts of unknown form are accepted, stored and reported.
  */
 export function webhookEndpoints(ports: WebhookPorts): readonly Endpoint[] {
   const gate = new WebhookGate(ports.webhookSecrets);
@@ -76,7 +76,7 @@ export function webhookEndpoints(ports: WebhookPorts): readonly Endpoint[] {
   ];
 }
 
-/** An object of the provider's: lists the members that are read, all optional, and allows others. */
+/** Returns the schema of a provider's object: it lists the members that are read, all optional, and allows others. */
 function given<P extends TProperties>(members: P) {
   return Type.Partial(Type.Object(members), { additionalProperties: true });
 }

@@ -16,36 +16,36 @@ export interface WhatsappStatus {
   readonly phoneNumberId: string | null;
   readonly type: "sent" | "delivered" | "read" | "failed";
   readonly result: JsonObject;
-  /** When it happened, unix ms; null: the provider gave no time that can be true. */
+  /** The time of the event in unix milliseconds; null if the provider gave no plausible time. */
   readonly occurredAtMs: number | null;
   /** The callback data that the sender attached; null if there was none. */
   readonly callbackData: string | null;
 }
 
-/** A button that was pressed. */
+/** A button that a person pressed. */
 export interface PressedButton {
-  /** What the sender of the button gave along; null: nothing. */
+  /** The payload that the button's sender attached; null if there is none. */
   readonly payload: string | null;
-  /** What is written on it. */
+  /** The button's label. */
   readonly text: string | null;
 }
 
 /** A message that a person wrote to one of the sending numbers. */
 export interface ChatMessage {
   readonly message: IncomingMessage;
-  /** By all of which the writer can be answered. */
+  /** The writer's ids; an answer can be sent to any of them. */
   readonly writer: PersonIds;
-  /** The writer's number or id has changed, as the provider says. */
+  /** The writer's new number or ids, if the provider reports a change. */
   readonly changed: ChangedPerson | null;
-  /** When it was written, in unix milliseconds; null: the provider does not say. */
+  /** The time of writing in unix milliseconds; null if the provider gives none. */
   readonly writtenAtMs: number | null;
-  /** Whether the provider itself says something of the person, such as a new number: the person wrote nothing. */
+  /** Whether the message is the provider's own notice about the person, such as a new number, not the person's words. */
   readonly isNotice: boolean;
   readonly said: {
-    /** The words of a message in text. */
+    /** The text of a text message. */
     readonly text: string | null;
     readonly button: PressedButton | null;
-    /** The provider's id of the message that it answers. */
+    /** The provider's id of the message that this one answers. */
     readonly answers: string | null;
   };
 }
@@ -53,7 +53,7 @@ export interface ChatMessage {
 /** A part of a call that is neither a status nor a message. */
 export interface CallbackPart {
   readonly type: Exclude<NewsType, "message.received">;
-  /** What it is a part of. */
+  /** The level of the call's body at which the part was found. */
   readonly what: "body" | "entry" | "change" | "value" | "status" | "message" | "errors";
   readonly accountId: string | null;
   readonly phoneNumberId: string | null;
@@ -61,7 +61,7 @@ export interface CallbackPart {
   readonly field: string | null;
   readonly event: string | null;
   readonly isAlarming: boolean;
-  /** Unix milliseconds; null: the provider does not say. */
+  /** Unix milliseconds; null if the provider gives none. */
   readonly atMs: number | null;
   readonly content: Json;
 }
@@ -70,18 +70,18 @@ export interface WhatsappWebhook {
   /** In order of arrival. */
   readonly statuses: readonly WhatsappStatus[];
   readonly messages: readonly ChatMessage[];
-  /** News of accounts, and what nobody here understands. */
+  /** Reports on accounts, and content of unknown form. */
   readonly parts: readonly CallbackPart[];
   readonly numbers: readonly NumberOfAccount[];
   /** Statuses that we do not use. */
   readonly ignored: number;
-  /** Parts beyond those that are kept of one call. */
+  /** The number of parts beyond the bound of one call. */
   readonly dropped: number;
 }
 
 /**
  * Reads the body of a webhook call: every status and message of every change of every entry, whatever the change's
- * `field` (WhatsApp Cloud API, "Webhooks"). Everything else is a part that is handed on as it is: nothing in a call is only
+ * `field` (WhatsApp Cloud API, "Webhooks"). Everything else becomes a part and is passed on unchanged rather than only
  * counted, because the provider does not repeat it.
  */
 export function readWhatsappWebhook(body: JsonObject): WhatsappWebhook {
@@ -101,7 +101,7 @@ interface Found {
   dropped: number;
 }
 
-/** Where in a call something is. */
+/** A position in a call's body. */
 interface Place extends Pick<CallbackPart, "accountId" | "atMs" | "field" | "phoneNumberId" | "displayNumber"> {
   readonly found: Found;
 }
@@ -143,7 +143,7 @@ function readValue(value: JsonObject, { found, ...around }: Place): void {
   else if (errors !== undefined) keep({ errors }, "errors", place, { field: "errors", ...errorEvent(errors) });
   else if (statuses === undefined && messages === undefined) keep(value, "value", place);
   if (event !== null || (statuses === undefined && messages === undefined)) return;
-  // Whatever the provider puts beside them one day.
+  // Members that the provider may add later.
   const others = Object.entries(value).filter(([name, other]) => !AROUND.has(name) && typeof other === "object");
   if (others.length > 0) keep(Object.fromEntries(others), "value", place);
 }
@@ -154,7 +154,7 @@ function errorEvent(errors: Json): Pick<PartKind, "event" | "isAlarming"> {
   return { event: code === undefined ? null : shortened(String(code), EVENT_CHARS_MAX), isAlarming: true };
 }
 
-/** Hands a part on: as news of the account, or as something unknown. */
+/** Adds a part, either a report on the account or content of unknown form. */
 function keep(content: Json, what: CallbackPart["what"], { found, ...place }: Place, kind?: PartKind): void {
   if (found.parts.length >= chatLimits.callbackPartsMax) {
     found.dropped += 1;
@@ -193,7 +193,7 @@ function secondsMs(seconds: number): number | null {
 const CENTURY_END_MS = Date.UTC(2100, 0, 1);
 
 const STATUSES = ["sent", "delivered", "read", "failed"] as const;
-/** Documented, and no step of a delivery. */
+/** Documented statuses that are no step of a delivery. */
 const UNUSED_STATUSES = ["played", "deleted", "warning"] as const;
 
 function readMessage(message: JsonObject, contacts: Json | undefined, place: Place): void {
@@ -238,7 +238,7 @@ function answeredBy(context: Json | undefined): string | null {
   return isName(id) ? id : null;
 }
 
-/** A member that is a text, shortened to the longest that the provider documents. */
+/** Reads a text member, shortened to the greatest length that the provider documents. */
 function textAt(value: Json | undefined, member: string): string | null {
   const text = isJsonObject(value) ? value[member] : undefined;
   return shortened(text, chatLimits.chatTextCharsMax);
@@ -249,13 +249,13 @@ function readPhoneNumberId(metadata: Json | undefined): string | null {
   return isName(id) ? id : null;
 }
 
-/** The digits of a number as the provider shows it, `+1 555-000-1111`. */
+/** Extracts the digits of a number as the provider displays it, `+1 555-000-1111`. */
 function extractDigits(value: Json | undefined): string | null {
   const digits = typeof value === "string" ? value.slice(0, EVENT_CHARS_MAX).replace(/\D/g, "") : "";
   return digits === "" ? null : digits;
 }
 
-/** The error as shown to the tenant. Statuses use the same codes as replies to calls. */
+/** Formats the error for the tenant. Statuses use the same codes as replies to calls. */
 function formatFailure(errors: Json | undefined): string {
   const [error] = isJsonArray(errors) ? errors : [];
   if (!isJsonObject(error)) return NO_REASON;
@@ -273,7 +273,7 @@ function isText(value: Json | undefined): value is string {
 
 const NO_REASON = "the provider could not deliver the message";
 
-/** The objects in a list. A value that is not a list, and the items that are not objects, are a part of their own. */
+/** Returns the objects in a list. A value that is not a list, and items that are not objects, become parts of their own. */
 function members(list: Json | undefined, name: string, place: Place): readonly JsonObject[] {
   if (!isJsonArray(list)) {
     keep({ [name]: list ?? null }, "value", place);

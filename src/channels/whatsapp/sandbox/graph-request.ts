@@ -13,7 +13,7 @@ export interface MessageRequest {
   readonly opaque: string | null;
 }
 
-/** The message that a request asks for, or its first error in the provider's words. */
+/** Reads the message from a request, or returns its first error in the provider's words. */
 export function readMessageRequest(body: string): MessageRequest | GraphRefusal {
   let parsed: unknown;
   try {

@@ -22,9 +22,12 @@ export interface GraphSandboxOptions {
   readonly shuffled?: boolean;
   readonly doubled?: boolean;
   readonly early?: boolean;
-  /** What `GET /{account}/message_templates` lists for every account, as the API has it. Default: `hello_world`. */
+  /**
+   * The templates that `GET /{account}/message_templates` lists for every account, in the API's form. Default:
+   * `hello_world`.
+   */
   readonly templates?: readonly JsonObject[];
-  /** Asked for each message: whether its phone number is over its throughput, or fails. Default: never. */
+  /** Called for each message: returns whether its phone number is over its throughput, or fails. Default: never. */
   findTrouble?(phoneNumberId: string): NumberTrouble | null;
 }
 
@@ -34,7 +37,7 @@ export interface GraphSandbox {
   /** `http://127.0.0.1:<port>` */
   readonly url: string;
   readonly inbox: SandboxInbox;
-  /** Where the API that receives statuses listens. Statuses wait until it is known. */
+  /** Sets the address of the API that receives statuses. Statuses wait until it is known. */
   callBack(apiUrl: string): void;
   /** Waits for the callback in flight and drops all others. Safe to call twice. */
   stop(): Promise<void>;
@@ -64,7 +67,7 @@ const REFUSALS = 2;
 /** Messages whose refusals are counted at once; the oldest is forgotten first. */
 const REFUSED_MAX = 10_000;
 
-/** Starts a Graph API on a free loopback port that accepts messages and sends nothing. */
+/** Starts a Graph API on a free loopback port that accepts messages without sending them. */
 export function startGraphSandbox(options: GraphSandboxOptions): GraphSandbox {
   const sandbox = new Sandbox(options);
   const server = Bun.serve({
@@ -87,7 +90,7 @@ export function startGraphSandbox(options: GraphSandboxOptions): GraphSandbox {
 /**
  * The server's state.
  *
- * G1. Only an accepted message is kept and reported by callbacks.
+ * G1. Only accepted messages are stored and reported by callbacks.
  * G2. All state is bounded.
  */
 class Sandbox {
@@ -201,7 +204,7 @@ const UNDELIVERABLE: GraphRefusal = {
   message: "Message undeliverable",
   details: "Message Undeliverable.",
 };
-/** Of messages without a template alone. */
+/** Applies only to messages without a template. */
 const WINDOW_CLOSED: GraphRefusal = {
   status: 400,
   code: 131047,
@@ -222,7 +225,7 @@ const BROKEN: GraphRefusal = {
   message: "Something went wrong",
   details: "Message failed to send due to an unknown error.",
 };
-/** Of one number: its neighbours' messages are taken meanwhile. */
+/** Concerns one number: messages of other numbers are still accepted. */
 const FAILING: GraphRefusal = {
   status: 503,
   code: 131016,
@@ -242,7 +245,7 @@ function refused({ status, code, subcode, message, details, type = "OAuthExcepti
   return Response.json({ error }, { status });
 }
 
-/** The template that a kept request names, with its language, or the beginning of its text, or else its type. */
+/** Describes a stored request by its template and language, the beginning of its text, or else its type. */
 function describeRequest(source: string): string {
   const request: unknown = JSON.parse(source);
   const { type, template, text, interactive }: JsonObject = isJsonObject(request) ? request : {};

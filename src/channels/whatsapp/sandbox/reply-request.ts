@@ -5,12 +5,12 @@ import { mediaRefusal, placeRefusal } from "./template-request.ts";
 const TEXT_CHARS_MAX = 4_096;
 const MEDIA = ["image", "video", "audio", "document", "sticker"];
 
-/** Whether the API has such messages without a template. */
+/** Whether the API accepts messages of this type without a template. */
 export function isReplyType(type: Json | undefined): type is string {
   return typeof type === "string" && (MEDIA.includes(type) || Object.hasOwn(RULES, type));
 }
 
-/** What the API says against a message without a template; null: it takes the message. */
+/** Returns the API's refusal of a message without a template; null if it accepts the message. */
 export function replyRefusal(type: string, request: JsonObject): GraphRefusal | null {
   const { context, [type]: content } = request;
   if (context !== undefined && !(isJsonObject(context) && isText(context["message_id"]))) {
@@ -59,7 +59,7 @@ function contactsRefusal(contacts: Json | undefined): GraphRefusal | null {
   return isNamed ? null : missing("contacts: name.formatted_name is required");
 }
 
-/** What an action of each type has to have. */
+/** Required content of each type's action. */
 const ACTIONS: Readonly<Record<string, (action: JsonObject) => boolean>> = {
   button: ({ buttons }) =>
     isBoundedList(buttons, 3, ({ type, reply }) => type === "reply" && isJsonObject(reply) && isChoice(reply, 256, 20)),

@@ -20,7 +20,7 @@ export const SANDBOX_TEMPLATES: readonly JsonObject[] = [
 const PAGE = 25;
 const PAGE_MAX = 250;
 
-/** One page of the templates whose name has the asked one in it, and the cursor of the next. */
+/** Returns one page of the templates whose name contains the requested one, and the cursor of the next. */
 export function templatePage(templates: readonly JsonObject[], { searchParams, href }: URL): JsonObject {
   const name = searchParams.get("name") ?? "";
   const fields = searchParams.get("fields")?.split(",") ?? null;

@@ -3,7 +3,7 @@ import { badValue, type GraphRefusal, invalid, missing } from "./graph-refusal.t
 
 const NAME_CHARS_MAX = 512;
 const BODY_CHARS_MAX = 1_024;
-/** A template of this name takes so many values in its body: the sandbox knows no others. */
+/** A template's name tells the sandbox how many values its body takes. */
 const TAKES = /_takes_(\d{1,3})$/;
 
 /** The name of the template if it is well-formed. */
@@ -26,7 +26,7 @@ export function templateName(template: Json | undefined): string | GraphRefusal 
   return countRefusal(name, all) ?? name;
 }
 
-/** Refuses the wrong number of values, and two values for one place. */
+/** Refuses the wrong number of values, and two values for one position. */
 function countRefusal(name: string, components: readonly Json[]): GraphRefusal | null {
   const places = components.map((one) =>
     isJsonObject(one) ? `${String(one["type"])} ${String(one["index"] ?? "")}` : "",

@@ -37,7 +37,7 @@ export interface WhatsappAliasRecord {
   readonly header: HeaderMedia | null;
 }
 
-/** Of a row: its texts, and what a process has in memory beside them for the row and for each of its params. */
+/** A row's size: its texts, and the overhead in a process's memory for the row and each of its params. */
 const ALIAS_BYTES = sql`200 + octet_length(${aliases.alias}) + octet_length(${aliases.metaName})
   + octet_length(array_to_string(${aliases.params}, '')) + 32 * cardinality(${aliases.params})
   + coalesce(octet_length(${aliases.header}::text), 0)`;

@@ -6,14 +6,14 @@ import { AnyObject, complaintAboutRaw } from "../raw.ts";
 import { complaintAboutSections, graphSections, ProductSections } from "./products.ts";
 import { complaintAbout } from "./value-rules.ts";
 
-/** Buttons that one text fills. */
+/** Types of buttons that one text fills. */
 const TEXT_TYPES = ["quick_reply", "url", "copy_code"] as const;
 export const BUTTON_TYPES = [...TEXT_TYPES, "flow", "catalog", "mpm"] as const;
 export type ButtonType = (typeof BUTTON_TYPES)[number];
 
-/** What fills a button of a template, in the form of the queue: a text, or the parameters as the provider takes them. */
+/** The values of a template's button in queued form: a text, or parameters in the provider's form. */
 export type MessageButton = {
-  /** The button's place in the template, from 0. */
+  /** The button's position in the template, from 0. */
   readonly index: number;
   readonly sub_type: string;
 } & ({ readonly value: string } | { readonly parameters: readonly JsonObject[] });
@@ -104,7 +104,7 @@ export const MessageButtonsSchema = Type.Array(
   { maxItems: BUTTONS_MAX, description: "What fills the template's buttons; one entry a button at most." },
 );
 
-/** What is wrong with the `buttons` of a request, in a sentence; null: nothing, or they are absent. */
+/** Returns a sentence that says why the `buttons` of a request are invalid; null if they are valid or absent. */
 export function complaintAboutButtons(value: Json | undefined, where = "buttons"): string | null {
   if (value === undefined) return null;
   if (!Array.isArray(value)) return `${where} must be an array of objects with index, sub_type and value`;
@@ -164,7 +164,7 @@ function isIndex(value: unknown): value is number {
   return typeof value === "number" && Number.isInteger(value) && value >= 0 && value < BUTTONS_MAX;
 }
 
-/** The buttons that a checked request asks for, or that were queued; null: they are in no known form. */
+/** Reads the buttons of a checked request or a queued payload; null if their form is unknown. */
 export function readButtons(value: unknown): readonly MessageButton[] | null {
   if (!Array.isArray(value)) return null;
   const buttons = value.flatMap((button) => (isJsonObject(button) ? (readButton(presentMembers(button)) ?? []) : []));
@@ -192,7 +192,8 @@ function readButton({
         parameters: [action({ thumbnail_product_retailer_id: text ?? "", sections: graphSections(sections) })],
       };
     case "flow":
-      // The provider's own word for a flow without a token. A release that knows no data reads what has a value.
+      // The provider's own placeholder for a flow without a token. A release that does not know `data` reads buttons
+      // with a value.
       if (text === null || data !== undefined) {
         const more = data === undefined ? {} : { flow_action_data: data };
         return { ...button, parameters: [action({ flow_token: text ?? "unused", ...more })] };
@@ -207,10 +208,10 @@ function action(of: JsonObject): JsonObject {
   return { type: "action", action: of };
 }
 
-/** A button's component of a template message (WhatsApp Cloud API, "Template components"). */
+/** Builds a button's component of a template message (WhatsApp Cloud API, "Template components"). */
 export function buttonComponent({ index: place, sub_type, ...filled }: MessageButton): JsonObject {
   const parameters = "parameters" in filled ? filled.parameters : [PARAMETERS[sub_type]?.(filled.value) ?? {}];
-  // A catalogue's button without a picture has none.
+  // A catalogue's button without a picture has no parameters.
   return { type: "button", sub_type, index: String(place), ...(parameters.length > 0 && { parameters }) };
 }
 

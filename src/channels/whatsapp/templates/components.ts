@@ -57,7 +57,7 @@ export const ComponentsSchema = Type.Array(
   },
 );
 
-/** What is wrong with the members that make further components, in a sentence; null: nothing. */
+/** Returns a sentence that says why the members for further components are invalid, or null. */
 export function complaintAboutComponents({ cards, limited_time_offer, components }: JsonObject): string | null {
   return complaintAboutCards(cards) ?? complaintAboutOffer(limited_time_offer) ?? complaintAboutOthers(components);
 }
@@ -108,7 +108,7 @@ function complaintAboutOthers(components: Json | undefined): string | null {
   return complaintAboutRaw(components, "components");
 }
 
-/** The components of a checked request beside header, body and buttons, in the provider's form. */
+/** Builds the components of a checked request beside header, body and buttons, in the provider's form. */
 export function furtherComponents({ cards, limited_time_offer: offer, components }: JsonObject): readonly JsonObject[] {
   return [
     ...(isJsonObject(offer) ? [offerComponent(offer)] : []),
@@ -133,14 +133,14 @@ function fillCard(card: JsonObject, card_index: number): JsonObject {
   return { card_index, components };
 }
 
-/** What fills a template, or one card of it. */
+/** The values that fill a template, or one of its cards. */
 interface Filled {
   readonly header: MessageHeader | null;
   readonly params: MessageParams;
   readonly buttons: readonly MessageButton[];
 }
 
-/** The components of a template message (WhatsApp Cloud API, "Template components"). */
+/** Builds the components of a template message (WhatsApp Cloud API, "Template components"). */
 export function filledComponents({ header, params, buttons }: Filled): readonly JsonObject[] {
   const values = bodyParameters(params);
   return [

@@ -17,17 +17,17 @@ export interface HeaderText {
   readonly parameter_name?: string;
 }
 
-/** The place that a header's map shows. */
+/** The location on a header's map. */
 export interface HeaderLocation extends Place {
   readonly type: "location";
 }
 
-/** The product of a catalogue whose picture a header shows. */
+/** The catalogue product whose picture a header shows. */
 export interface HeaderProduct extends Product {
   readonly type: "product";
 }
 
-/** What fills a template's header, in the form of the request and of the queue. */
+/** The value of a template's header, in the form of both the request and the queue. */
 export type MessageHeader = HeaderMedia | HeaderText | HeaderLocation | HeaderProduct;
 
 const TYPES = ["text", ...HEADER_MEDIA_TYPES, "location", "product"] as const;
@@ -39,7 +39,7 @@ export const FILENAME_CHARS_MAX = 240;
 const STRICT = { additionalProperties: false } as const;
 const ONE_OF_MEDIA = { ...STRICT, ...ONE_SOURCE };
 
-/** What fills a header, by its type. */
+/** Schemas of a header's values, by its type. */
 export const HEADER_SCHEMAS = {
   text: Type.Object(
     {
@@ -86,7 +86,7 @@ const MEMBERS: Readonly<Record<HeaderType, readonly string[]>> = {
   product: ["type", "product_retailer_id", "catalog_id"],
 };
 
-/** What is wrong with the header `where` of a request, in a sentence; null: nothing, or it is absent. */
+/** Returns a sentence that says why the header `where` of a request is invalid; null if it is valid or absent. */
 export function complaintAboutHeader(
   value: Json | undefined,
   where = "header",
@@ -122,7 +122,7 @@ function complaintAboutText({ text, parameter_name: name }: JsonObject, where: s
   return `${where}.parameter_name must be ${PARAMETER_NAME_RULE}`;
 }
 
-/** The header that a checked request asks for, or that was queued; null: it is in no known form. */
+/** Reads the header of a checked request or a queued payload; null if its form is unknown. */
 export function readHeader(value: unknown): MessageHeader | null {
   if (!isJsonObject(value)) return null;
   const type = TYPES.find((known) => known === value["type"]);
@@ -144,7 +144,7 @@ export function readHeader(value: unknown): MessageHeader | null {
   return { type, ...readSource(value), ...(typeof filename === "string" ? { filename } : null) };
 }
 
-/** The header's parameter of a template message (WhatsApp Cloud API, "Template components"). */
+/** Builds the header's parameter of a template message (WhatsApp Cloud API, "Template components"). */
 export function headerParameter(header: MessageHeader): JsonObject {
   switch (header.type) {
     case "text": {

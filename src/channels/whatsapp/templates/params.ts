@@ -9,10 +9,10 @@ export const PARAMETER_NAME = /^[a-z_][a-z0-9_]{0,99}$/;
 export const PARAMETER_NAME_RULE =
   "1 to 100 of a-z, 0-9 and underscore, and begin with no digit: the name of the template's placeholder";
 
-/** An amount of money, which a phone may write in its own way. */
+/** An amount of money, which a phone may format for its own locale. */
 export interface CurrencyValue {
   readonly type: "currency";
-  /** How it is written where the phone does not know better. */
+  /** The text that is displayed if the phone does not localise the amount. */
   readonly fallback_value: string;
   /** ISO 4217. */
   readonly code: string;
@@ -20,7 +20,7 @@ export interface CurrencyValue {
   readonly amount_1000: number;
 }
 
-/** A time as text: the provider writes it as it is (WhatsApp Cloud API, "Messages", `date_time`). */
+/** A time as text, which the provider displays unchanged (WhatsApp Cloud API, "Messages", `date_time`). */
 export interface TimeValue {
   readonly type: "date_time";
   readonly fallback_value: string;
@@ -28,7 +28,7 @@ export interface TimeValue {
 
 export type ParamValue = string | CurrencyValue | TimeValue;
 
-/** Values of a template's body: of `{{1}}`, `{{2}}`, … in order, or by the names of its placeholders. */
+/** Values of a template's body: those of `{{1}}`, `{{2}}`, … in order, or by placeholder name. */
 export type MessageParams = readonly ParamValue[] | Readonly<Record<string, ParamValue>>;
 
 const CURRENCY = /^[A-Z]{3}$/;
@@ -74,7 +74,7 @@ export const MessageParamsSchema = Type.Union(
   },
 );
 
-/** What is wrong with the `params` of a request, in a sentence; null: nothing, or they are absent. */
+/** Returns a sentence that says why the `params` of a request are invalid; null if they are valid or absent. */
 export function complaintAboutParams(params: Json | undefined, where = "params"): string | null {
   if (params === undefined) return null;
   const isList = Array.isArray(params);
@@ -128,7 +128,7 @@ function quoted(name: string): string {
   return JSON.stringify(name.slice(0, 100));
 }
 
-/** The values that a checked request gives. */
+/** Reads the values of a checked request. */
 export function readParams(params: Json | undefined): MessageParams {
   if (Array.isArray(params)) return params.map(readParam);
   return isJsonObject(params) && Object.keys(params).length > 0 ? byName(params, readParam) : [];
@@ -148,7 +148,7 @@ function readTyped(value: JsonObject): CurrencyValue | TimeValue | null {
     : null;
 }
 
-/** The values that were queued; null: they are in no known form. */
+/** Reads queued values; null if their form is unknown. */
 export function queuedParams(value: unknown): MessageParams | null {
   const isList = Array.isArray(value);
   if (!isList && !isJsonObject(value)) return null;
@@ -167,7 +167,7 @@ function byName(params: JsonObject, read: (value: Json) => ParamValue): Readonly
   return Object.fromEntries(Object.entries(params).map(([name, value]) => [name, read(value)]));
 }
 
-/** Parameters of a template's body (WhatsApp Cloud API, "Template components"). */
+/** Builds the parameters of a template's body (WhatsApp Cloud API, "Template components"). */
 export function bodyParameters(params: MessageParams): readonly JsonObject[] {
   if (isList(params)) return params.map((value) => bodyParameter(value));
   return Object.entries(params).map(([name, value]) => bodyParameter(value, name));

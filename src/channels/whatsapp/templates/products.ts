@@ -6,7 +6,7 @@ import { complaintAboutLine } from "./value-rules.ts";
 
 /** A product of a catalogue. */
 export interface Product {
-  /** The business's own id of it. */
+  /** The business's own id for the product. */
   readonly product_retailer_id: string;
   /** Absent: the catalogue that is connected to the sending number. */
   readonly catalog_id?: string;
@@ -31,7 +31,7 @@ export const CatalogId = Type.String({
 /** The members of a product in a body. */
 export const PRODUCT_MEMBERS = { product_retailer_id: ProductId, catalog_id: optional(CatalogId) };
 
-/** What is wrong with the product `where`, in a sentence; null: nothing. */
+/** Returns a sentence that says why the product `where` is invalid, or null. */
 export function complaintAboutProduct(
   { product_retailer_id: id, catalog_id: catalog }: JsonObject,
   where: string,
@@ -49,7 +49,7 @@ export function complaintAboutCatalog(value: Json | undefined, where: string): s
   return `${where}.catalog_id must be the provider's id of a catalogue: digits`;
 }
 
-/** The product that a checked request names, or that was queued; null: it is none. */
+/** Reads a product from a checked request or a queued payload; null if the object is no product. */
 export function readProduct({ product_retailer_id: id, catalog_id: catalog }: JsonObject): Product | null {
   if (typeof id !== "string") return null;
   return { product_retailer_id: id, ...(typeof catalog === "string" ? { catalog_id: catalog } : null) };
@@ -69,7 +69,7 @@ export const ProductSections = Type.Array(
 
 const SECTION_MEMBERS = ["title", "product_retailer_ids"];
 
-/** What is wrong with the list `where`, in a sentence; null: nothing. */
+/** Returns a sentence that says why the list `where` is invalid, or null. */
 export function complaintAboutSections(value: Json | undefined, where: string): string | null {
   if (!isJsonArray(value) || value.length === 0 || value.length > SECTIONS_MAX) {
     return `${where} must be an array of 1 to ${SECTIONS_MAX} objects with title and product_retailer_ids`;
@@ -96,7 +96,7 @@ export function complaintAboutSections(value: Json | undefined, where: string): 
   return null;
 }
 
-/** Checked sections in the provider's form (WhatsApp Cloud API, "Multi-product messages"). */
+/** Converts checked sections to the provider's form (WhatsApp Cloud API, "Multi-product messages"). */
 export function graphSections(sections: Json | undefined): Json {
   return (isJsonArray(sections) ? sections : []).filter(isJsonObject).map(({ title, product_retailer_ids: ids }) => ({
     title: title ?? "",

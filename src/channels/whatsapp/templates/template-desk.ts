@@ -11,7 +11,7 @@ import type { TemplateReader } from "./template-reader.ts";
 import type { TemplateRepository } from "./template-repository.ts";
 
 export interface TemplateDeskPorts {
-  /** Null: it is not known where the provider is. */
+  /** Null if the provider's address is not configured. */
   readonly reader: Pick<TemplateReader, "all" | "named"> | null;
   readonly store: Pick<TemplateRepository, "put" | "correct">;
   readonly clock: Pick<Clock, "nowMs" | "monotonicMs">;
@@ -22,12 +22,12 @@ export type Synced =
   | Done<TemplateList>
   | Full
   | Missing<"tenant">
-  /** In words for the tenant. */
+  /** `why`: the reason, in words for the tenant. */
   | { readonly kind: "unread"; readonly why: string };
 
 interface Answer {
   readonly atMs: number;
-  /** Null: the provider did not say. */
+  /** Null if the provider did not answer. */
   readonly versions: Promise<readonly TemplateVersion[] | null>;
 }
 
@@ -35,11 +35,12 @@ const ANSWERS_MAX = 10_000;
 const TENANTS_MAX = 10_000;
 
 /**
- * Knows the templates of tenants' own accounts.
+ * Reads and checks the templates of tenants' own accounts.
  *
- * T1. A message is refused only by what the provider said within the last minute: the kept list raises a doubt, and where it is
- *     older the provider is asked for that one template. Where it does not answer, the message is taken.
- * T2. Messages whose template is in order ask nobody. What the others ask is bounded by tenant, and each question asked once.
+ * T1. A message is refused only on the strength of an answer from the last minute: the stored list raises a doubt, and
+ *     if it is older, that one template is requested from the provider. If the provider does not answer, the message is
+ *     accepted.
+ * T2. Messages whose template is in order cause no request. Requests for the others are bounded by tenant and shared.
  */
 export class TemplateDesk {
   private readonly syncs = new Map<string, Promise<Synced>>();
@@ -49,7 +50,7 @@ export class TemplateDesk {
 
   constructor(private readonly ports: TemplateDeskPorts) {}
 
-  /** Reads the whole list and keeps it. Rejects with `UnavailableError` while the registry is away. */
+  /** Reads the whole list and stores it. Rejects with `UnavailableError` while the registry is unavailable. */
   sync(tenantId: string, sender: WhatsappSender, accountId: string): Promise<Synced> {
     const key = JSON.stringify([tenantId, accountId, sender.accessToken]);
     const running = this.syncs.get(key);
@@ -67,7 +68,10 @@ export class TemplateDesk {
     return this.ports.store.put(tenantId, { accountId, readAtMs, isComplete, templates });
   }
 
-  /** Finds out whether something speaks against the message, in a sentence; null: nothing does, and nobody is asked. */
+  /**
+   * Returns a function that resolves to the reason against the message, or null; null if the stored list raises no
+   * doubt.
+   */
   doubt(tenant: Tenant, sent: SentTemplate): (() => Promise<string | null>) | null {
     const { sender, templates: list } = tenant.whatsapp;
     if (sender?.accountId === undefined || list === null) return null;
@@ -124,7 +128,7 @@ export class TemplateDesk {
     if (reading.kind === "unknown" || !reading.isComplete) return null;
     const versions = reading.templates.get(name) ?? [];
     if (Bun.deepEquals(versions, known)) return versions;
-    // The list learns of it; if it cannot, the next question does.
+    // Corrects the stored list; if that fails, the next answer corrects it.
     store.correct(tenantId, accountId, name, versions).catch((error: unknown) => {
       telemetry.log("warn", "a tenant's list of chat templates could not be corrected", {
         tenant: tenantId,

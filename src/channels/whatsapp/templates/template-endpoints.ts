@@ -72,7 +72,7 @@ const EXAMPLE = {
 
 const DONE = { 200: { description: "Done.", schema: ChatTemplates, examples: [EXAMPLE] } } as const;
 
-/** `/dash/api/tenants/{id}/whatsapp/templates` and `/v1/whatsapp/templates`: what the provider has in a tenant's own account. */
+/** `/dash/api/tenants/{id}/whatsapp/templates` and `/v1/whatsapp/templates`: the templates in a tenant's own account. */
 export function templateEndpoints({ desk, store, directory }: TemplatePorts): readonly Endpoint[] {
   const requireTenant = async (tenantId: string, self: Self | null): Promise<Tenant> => {
     const tenant = self?.tenant ?? (await directory.byId(tenantId));

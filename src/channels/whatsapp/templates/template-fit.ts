@@ -3,9 +3,9 @@ import type { MessageHeader } from "./header.ts";
 import { isList, type MessageParams } from "./params.ts";
 import type { TemplateVersion } from "./template-list.ts";
 
-/** What a message says of its template. */
+/** A message's use of its template. */
 export interface SentTemplate {
-  /** The provider's name of it. */
+  /** The provider's name of the template. */
   readonly name: string;
   readonly language: string;
   readonly params: MessageParams;
@@ -14,13 +14,13 @@ export interface SentTemplate {
 }
 
 /**
- * States in which no message is taken. All others are left to the provider: its vocabulary grows, and a template under review
- * may be sent as it was before.
+ * States in which messages are refused. The provider judges all others: its vocabulary grows, and a template under
+ * review may be sent in its previous version.
  */
 const BARRED: readonly string[] = ["REJECTED", "PAUSED", "DISABLED", "DELETED"];
 const SHOWN_MAX = 20;
 
-/** Why the provider would refuse the message, in a sentence; null: nothing speaks against it. `versions`: of its template. */
+/** Returns a sentence that says why the provider would refuse the message, or null. `versions`: its template's versions. */
 export function complaintAboutTemplate(sent: SentTemplate, versions: readonly TemplateVersion[]): string | null {
   const { name, language } = sent;
   if (versions.length === 0) return `template_id: WhatsApp has no template ${quoted(name)} in your account`;
@@ -50,7 +50,7 @@ function complaintAboutBody({ name, params }: SentTemplate, { body_params, param
   return other === undefined ? null : `params.${other}: ${takes}, none of which is ${other}`;
 }
 
-/** What fills a header of each kind; others are left to the provider. */
+/** The type of value for each kind of header; the provider judges other kinds. */
 const HEADERS: Readonly<Record<string, string>> = {
   IMAGE: "image",
   VIDEO: "video",

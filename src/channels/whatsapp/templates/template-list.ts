@@ -3,7 +3,7 @@ import { shortened } from "../callbacks/shortened.ts";
 import { chatLimits } from "../limits.ts";
 import { isPlainLine } from "./value-rules.ts";
 
-/** What is known of one of the provider's templates in one language. */
+/** One of the provider's templates in one language. */
 export interface TemplateVersion {
   readonly language: string;
   /** In the provider's words, a growing vocabulary: `APPROVED`, `PAUSED`, … */
@@ -11,13 +11,13 @@ export interface TemplateVersion {
   readonly category: string | null;
   /** `POSITIONAL` or `NAMED`; null: the provider does not say. */
   readonly parameter_format: string | null;
-  /** The provider's word for what is in its header: `TEXT`, `IMAGE`, …; null: it has none. */
+  /** The provider's name of the header's format: `TEXT`, `IMAGE`, …; null if the template has no header. */
   readonly header_format: string | null;
   /** The placeholders of a header of text. */
   readonly header_params: readonly string[];
-  /** The placeholders of its body, each once; null: its body is not understood. */
+  /** The placeholders of the body, each once; null if the body's form is unknown. */
   readonly body_params: readonly string[] | null;
-  /** Places of the buttons that a message must fill. */
+  /** Positions of the buttons that a message must fill. */
   readonly filled_buttons: readonly number[];
 }
 
@@ -30,7 +30,7 @@ export interface TemplateList {
   readonly accountId: string;
   /** In unix milliseconds. */
   readonly readAtMs: number;
-  /** Whether these are all. */
+  /** Whether the list has all templates of the account. */
   readonly isComplete: boolean;
   readonly templates: TemplatesByName;
 }
@@ -39,7 +39,7 @@ const WORD_CHARS_MAX = 64;
 const PLACEHOLDER = /\{\{\s*(\w{1,100})\s*\}\}/g;
 const PARAMS_MAX = chatLimits.chatParamsMax;
 
-/** A template as the provider lists it (Graph API, "WhatsApp Business Account > Message Templates"); null: it names none. */
+/** Reads a listed template (Graph API, "WhatsApp Business Account > Message Templates"); null if it has no name. */
 export function templateIn(listed: Json): readonly [name: string, version: TemplateVersion] | null {
   if (!isJsonObject(listed)) return null;
   const { name, language, status, category, parameter_format: format } = listed;
@@ -76,7 +76,7 @@ function placeholdersIn(text: Json | undefined): readonly string[] | null {
   return names.size <= PARAMS_MAX ? [...names] : null;
 }
 
-/** Of the buttons that are known to need something; a button that is not understood needs nothing. */
+/** Returns the positions of buttons that are known to need a value; a button of unknown type needs none. */
 function filledButtons(component: JsonObject | undefined): readonly number[] {
   const { buttons } = component ?? {};
   if (!isJsonArray(buttons)) return [];
@@ -88,7 +88,7 @@ function filledButtons(component: JsonObject | undefined): readonly number[] {
   });
 }
 
-/** Adds templates to those of other pages; the last one of a language counts. */
+/** Adds templates to those of other pages; the last one in a language wins. */
 export function withTemplates(known: Map<string, readonly TemplateVersion[]>, listed: readonly Json[]): void {
   for (const one of listed) {
     const read = templateIn(one);
@@ -99,14 +99,14 @@ export function withTemplates(known: Map<string, readonly TemplateVersion[]>, li
   }
 }
 
-/** As the registry keeps them. */
+/** Converts the templates to the registry's form. */
 export function storedTemplates(templates: TemplatesByName): JsonObject {
   return Object.fromEntries(
     Array.from(templates, ([name, versions]) => [name, versions.map((version): JsonObject => ({ ...version }))]),
   );
 }
 
-/** Reads what `storedTemplates` wrote. */
+/** Parses the output of `storedTemplates`. */
 export function parseTemplates(stored: JsonObject): TemplatesByName {
   return new Map(Object.entries(stored).map(([name, versions]) => [name, versions as unknown as TemplateVersion[]]));
 }

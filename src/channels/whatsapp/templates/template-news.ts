@@ -2,14 +2,14 @@ import { isJsonObject } from "../../../domain/texts/json.ts";
 import type { CallbackPart } from "../callbacks/webhook.ts";
 import type { TemplateNews } from "./template-repository.ts";
 
-/** Events after which a template is in the state of another word; null: in the one that it was in. */
+/** Events whose name differs from the state that follows; null if the state does not change. */
 const STATES: Readonly<Record<string, string | null>> = {
   REINSTATED: "APPROVED",
   UNARCHIVED: "APPROVED",
   FLAGGED: null,
 };
 
-/** What a part of a call says of a template's state (webhook `message_template_status_update`); null: nothing. */
+/** Reads a template's new state from a part of a call (webhook `message_template_status_update`); null if it has none. */
 export function templateNews({ field, event, content }: CallbackPart): TemplateNews | null {
   if (field !== "message_template_status_update" || event === null || !isJsonObject(content)) return null;
   const said = isJsonObject(content["value"]) ? content["value"] : content;

@@ -6,7 +6,7 @@ import { errorIn, graphRoot, parseObject } from "../graph-client.ts";
 import { chatLimits } from "../limits.ts";
 import { type TemplatesByName, type TemplateVersion, withTemplates } from "./template-list.ts";
 
-/** The templates that the provider has, or why they are not known, in words for the tenant. */
+/** The provider's templates, or the reason why they could not be read, in words for the tenant. */
 export type TemplateReading =
   | { readonly kind: "read"; readonly templates: TemplatesByName; readonly isComplete: boolean }
   | { readonly kind: "unknown"; readonly why: string };
@@ -20,7 +20,7 @@ interface TemplateReaderOptions {
 
 const FIELDS = "name,language,status,category,parameter_format,components";
 const PAGE = 100;
-/** Pages of a search by name, which the provider may understand more widely. */
+/** Pages of a search by name, which may match more templates than that one. */
 const NAMED_PAGES_MAX = 2;
 const UNREACHED = "WhatsApp did not answer: try again";
 
@@ -32,13 +32,13 @@ export class TemplateReader {
     this.root = graphRoot(baseUrl, version);
   }
 
-  /** All of them, as far as they are within bounds. */
+  /** Reads all templates, within bounds. */
   all(sender: WhatsappSender, accountId: string): Promise<TemplateReading> {
     const { templatePagesMax: pagesMax, templateSyncMsMax: ms } = chatLimits;
     return this.read({ sender, accountId, name: null, pagesMax }, AbortSignal.timeout(ms));
   }
 
-  /** Those that may have this name. */
+  /** Reads the templates that may have this name. */
   named(sender: WhatsappSender, accountId: string, name: string): Promise<TemplateReading> {
     const signal = AbortSignal.timeout(chatLimits.templateLookUpMsMax);
     return this.read({ sender, accountId, name, pagesMax: NAMED_PAGES_MAX }, signal);
@@ -61,7 +61,7 @@ export class TemplateReader {
     return { kind: "read", templates, isComplete: false };
   }
 
-  /** A text says why there is no page. */
+  /** Reads one page, or returns the reason why it cannot. */
   private async page(url: string, sender: WhatsappSender, signal: AbortSignal): Promise<Page | string> {
     let text: string | null;
     let response: Response;
@@ -96,7 +96,7 @@ interface Page {
   readonly after: string | null;
 }
 
-/** The address of the next page holds the token, and may lead elsewhere: only its cursor is used. */
+/** Extracts the cursor alone: the address of the next page contains the token, and may lead elsewhere. */
 function cursorIn(paging: Json | undefined): string | null {
   if (!isJsonObject(paging) || paging["next"] === undefined || !isJsonObject(paging["cursors"])) return null;
   const { after } = paging["cursors"];

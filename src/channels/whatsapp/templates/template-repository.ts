@@ -9,21 +9,21 @@ import { parseTemplates, storedTemplates, type TemplateList, type TemplateVersio
 
 type Row = typeof chatTemplates.$inferSelect;
 
-/** What a call of the provider says of a template. */
+/** A template's state as reported by a provider's call. */
 export interface TemplateNews {
   readonly name: string;
   readonly language: string;
   readonly status: string;
 }
 
-/** The lists of templates that tenants' own accounts have. Rejects with `UnavailableError` while the registry is away. */
+/** The lists of templates in tenants' own accounts. Rejects with `UnavailableError` while the registry is unavailable. */
 export class TemplateRepository {
   constructor(
     private readonly database: Database,
     private readonly changes: RegistryChanges,
   ) {}
 
-  /** Replaces the tenant's list, whichever account it was of. */
+  /** Replaces the tenant's list, even of another account. */
   async put(tenantId: string, list: TemplateList): Promise<Done<TemplateList> | Full | Missing<"tenant">> {
     const { accountId, readAtMs, isComplete } = list;
     const templates = storedTemplates(list.templates);
@@ -65,7 +65,7 @@ export class TemplateRepository {
     });
   }
 
-  /** Notes the state of a template in every list that has it. */
+  /** Updates the state of a template in every list that has it. */
   async note(accountId: string, { name, language, status }: TemplateNews): Promise<void> {
     const rows = await this.database.read((db) =>
       db.select({ tenantId: chatTemplates.tenantId }).from(chatTemplates).where(eq(chatTemplates.accountId, accountId)),
@@ -80,7 +80,7 @@ export class TemplateRepository {
     }
   }
 
-  /** `edit` returns null where nothing changes. */
+  /** `edit` returns null for an unchanged list. */
   private async change(
     tenantId: string,
     accountId: string,

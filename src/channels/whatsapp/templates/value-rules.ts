@@ -4,7 +4,7 @@ import { EXACT_CHARS_MAX, isExactNumber, type Json, numberOf } from "../../../do
 import { NOT_BLANK } from "../../../http/schemas.ts";
 import { chatLimits } from "../limits.ts";
 
-/** A value that fills a place in a template. */
+/** A value that fills a placeholder of a template. */
 export const TemplateValue = Type.Union([
   Type.String({ minLength: 1, maxLength: chatLimits.chatParamCharsMax, ...NOT_BLANK }),
   Type.Number(),
@@ -44,14 +44,14 @@ export function isPlainLine(text: string): boolean {
   return !CONTROL.test(text) && text.isWellFormed();
 }
 
-/** What is wrong with a line of text, in a sentence; null: nothing, or it is absent. */
+/** Returns a sentence that says why a line of text is invalid; null if it is valid or absent. */
 export function complaintAboutLine(value: Json | undefined, charsMax: number, member: string): string | null {
   if (value === undefined) return null;
   const isFine = typeof value === "string" && value.trim() !== "" && !isLonger(value, charsMax) && isPlainLine(value);
   return isFine ? null : `${member} must be a text of 1 to ${charsMax} characters without control characters`;
 }
 
-/** What is wrong with a text of several lines, in a sentence; null: nothing. */
+/** Returns a sentence that says why a text of several lines is invalid, or null. */
 export function complaintAboutLines(value: Json, charsMax: number, member: string): string | null {
   if (typeof value !== "string") return `${member} must be a string`;
   if (value.trim() === "") return `${member} must not be empty`;
