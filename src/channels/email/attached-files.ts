@@ -3,12 +3,12 @@ import type { QueuedJob } from "../../domain/jobs/job.ts";
 import type { Attachment } from "./mime/multipart.ts";
 import type { AttachedFile } from "./payload.ts";
 
-/** An attachment that was accepted cannot be had any more: the message must not be sent without it. */
+/** An accepted attachment is no longer available: the message must not be sent without it. */
 export class LostContentError extends Error {
   override readonly name = "LostContentError";
 }
 
-/** The message that the job sends as it came. Throws and rejects as `attachedFiles` does. */
+/** Reads the stored message that the job sends unchanged. Throws and rejects as `attachedFiles` does. */
 export async function keptBytes(
   job: QueuedJob,
   { sha256 }: StoredContent,
@@ -25,8 +25,8 @@ function soundBody(body: Uint8Array | null, sha256: string, what: string): Uint8
 }
 
 /**
- * The job's attachments with their content. Throws `LostContentError`; rejects with `UnavailableError` or `TransportError`
- * while the store is away.
+ * Reads the job's attachments with their content. Throws `LostContentError`; rejects with `UnavailableError` or
+ * `TransportError` while the store is unavailable.
  */
 export async function attachedFiles(
   job: QueuedJob,

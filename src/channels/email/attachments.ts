@@ -49,7 +49,7 @@ export interface ReadAttachments {
   readonly contents: readonly Content[];
 }
 
-/** A text says what is wrong with them. Takes time proportional to their length. */
+/** Returns the attachments, or a sentence that says why they are invalid. Takes time proportional to their length. */
 export function readAttachments(given: Json): ReadAttachments | string {
   if (!Array.isArray(given)) return "attachments must be an array of files";
   if (given.length > emailLimits.attachmentsMax) {
@@ -88,15 +88,18 @@ const MEMBERS = ["filename", "content", "content_type", "content_id"];
 export const UNNAMEABLE = String.raw`\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069`;
 const FILENAME = new RegExp(String.raw`^[^${UNNAMEABLE}/\\]+$`, "u");
 const VISIBLE = /[^\p{Default_Ignorable_Code_Point}\p{Z}]/u;
-/** Their bodies are parts, which must not be encoded (RFC 2046, 5.1), or not what a file holds. */
+/** Types whose bodies are parts, which must not be encoded (RFC 2046, 5.1), or differ from a file's content. */
 const STRUCTURED = /^(?:multipart|message)\/(?!rfc822\b)/i;
 const CONTENT_TYPE_CHARS_MAX = 500;
 const MEDIA_TYPE = /^[\w!#$&^.+-]{1,64}\/[\w!#$&^.+-]{1,64}(?=[ \t]*(?:;|$))/;
-/** RFC 2045, 5.1: a token, or a quoted string. An empty one between two semicolons is nothing. */
+/** RFC 2045, 5.1: a token, or a quoted string. An empty one between two semicolons is ignored. */
 const PARAMETER =
   /[ \t]*;[ \t]*(?:([\w!#$%&'*+.^`{|}~-]+)[ \t]*=[ \t]*(?:([\w!#$%&'*+.^`{|}~-]+)|"((?:[ !#-[\]-~]|\\[ -~])*)"))?/y;
 
-/** The type with its parameters, as it is written: lower case but for values, which are quoted where they must be. Null: it is none. */
+/**
+ * Normalises a media type with its parameters: lower case except for values, which are quoted if necessary. Null if the
+ * text is no media type.
+ */
 export function parseContentType(given: string): string | null {
   const text = given.trim();
   const [type] = MEDIA_TYPE.exec(text) ?? [];

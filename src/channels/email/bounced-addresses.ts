@@ -3,15 +3,16 @@ import type { QueuedJob, SuppressionReason } from "../../domain/jobs/job.ts";
 import type { Outcome } from "../../domain/jobs/outcome.ts";
 import type { TenantRef } from "../../domain/tenants/tenant.ts";
 
-/** The list of addresses that a tenant no longer sends to. Rejects while it is away. */
+/** The list of addresses that a tenant no longer sends to. Rejects while it is unavailable. */
 export interface BouncedAddresses {
   put(tenant: TenantRef, address: string, reason: SuppressionReason): Promise<unknown>;
 }
 
 /**
- * Suppresses the addresses that bounced in a delivery. If the message went to nobody, they are on the list before the queue
- * has the outcome, and while the list is away the job waits to be refused again. A message that went to others must not be
- * sent twice, so nothing waits: what could not be written is written when the next message bounces.
+ * Suppresses the addresses that bounced in a delivery. If the message reached no recipient, they are on the list before
+ * the queue has the outcome, and while the list is unavailable the job is retried, to be refused again. A message that
+ * reached others must not be sent twice, so its outcome does not wait: an address that could not be written is written
+ * when its next message bounces.
  */
 export async function suppressBounced(
   outcome: Outcome,

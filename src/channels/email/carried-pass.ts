@@ -8,16 +8,16 @@ export function acceptEmailCarrying(desk: PassDesk): CarryingForm["accept"] {
   return acceptCarrying(desk, { accept: acceptEmail, bodyWith });
 }
 
-/** Placeholders are checked with values like those that the pass will have. */
+/** Fills placeholders with sample values of a pass for the checks. */
 function bodyWith(body: JsonObject, pass: CarriedPass): JsonObject | string {
   const { data = null } = body;
-  // Its own check says what is wrong.
+  // The check of `data` reports the error.
   if (data !== null && !isJsonObject(data)) return body;
   if (data?.["pass"] !== undefined) return "data must have no member pass beside a pass: it has the values of the pass";
   return { ...body, data: { ...data, pass: { ...valuesBefore(pass) } } };
 }
 
-/** The payload of a message (`EmailPayload`) with its pass: the values among its data, the file among its attachments. */
+/** Adds the pass to a message's payload (`EmailPayload`): its values to the data, its file to the attachments. */
 export function emailWithPass(message: JsonObject, { values, file }: MadePass): JsonObject {
   const { data, attachments } = message;
   const filled = { ...message, data: { ...(isJsonObject(data) ? data : {}), pass: { ...values } } };

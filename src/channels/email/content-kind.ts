@@ -40,7 +40,7 @@ const EmailJobContent = Type.Object(
 
 const composer = new EmailComposer();
 
-/** The message as its template is now. */
+/** Renders a queued message with the present version of its template. */
 export const emailContentKind: ContentKind = {
   channel: "email",
   schema: EmailJobContent,
@@ -70,7 +70,7 @@ export const emailContentKind: ContentKind = {
   },
 };
 
-/** What few messages have. */
+/** Returns members that few messages have. */
 function furtherMembers({ cc, bcc, replyTo, headers, attachments, kept }: EmailPayload): JsonObject {
   const addresses = (list: readonly Addressee[]) => list.map(({ address }) => address);
   return {

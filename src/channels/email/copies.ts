@@ -21,7 +21,7 @@ interface Recipients {
   readonly bcc: readonly Addressee[];
 }
 
-/** A copy's recipient as it is sent to, and as events name it. */
+/** A copy's recipient: its envelope address, and its name in events. */
 interface Copy {
   readonly key: string;
   readonly mailbox: Mailbox;
@@ -29,26 +29,27 @@ interface Copy {
 
 interface Parties {
   readonly main: Mailbox | null;
-  /** The main recipient, as events would name it. */
+  /** The main recipient's name in events. */
   readonly to: string;
   readonly cc: readonly Copy[];
   readonly bcc: readonly Copy[];
 }
 
-/** Tries of a message that wait for a copy whom the relay puts off; later ones do without it. */
+/** Attempts at a message that wait for a copy deferred by the relay; later ones leave it out. */
 const TRIES_FOR_COPIES = 3;
 
 /**
  * The recipients of a message beside its main one, in one delivery.
  *
- * C1. Who is suppressed, or cannot be sent to, is in neither the envelope nor a header, and an event says why.
- * C2. Nobody gets the message twice: whoever is named more than once is in the envelope once.
- * C3. A recipient whom the relay refuses does not keep the others from getting the message. One whom it puts off holds the
- *     message back for the first tries (a copy), or until the last one (the main recipient), because what was sent cannot be
- *     sent again to one of them alone.
- * C4. Recipients beyond those that the relay takes at a time get the message in further transactions of the same delivery, because
- *     it cannot be sent to them alone later.
- * C5. Events name copies by `recipient`, their first member; the main recipient's have none.
+ * C1. A recipient who is suppressed or undeliverable is in neither the envelope nor a header, and an event gives the
+ *     reason.
+ * C2. No recipient gets the message twice: duplicates are in the envelope once.
+ * C3. A recipient whom the relay refuses does not keep the message from the others. A deferred recipient delays the
+ *     message for the first attempts (a copy), or until the last one (the main recipient), because a message that was
+ *     sent cannot be sent again to one recipient alone.
+ * C4. Recipients beyond the relay's limit per transaction get the message in further transactions of the same delivery,
+ *     because it cannot be sent to them alone later.
+ * C5. Events of copies begin with the member `recipient`; those of the main recipient lack it.
  */
 export class Copies {
   private readonly refused = new Map<string, SmtpFailure>();
@@ -57,7 +58,7 @@ export class Copies {
     private readonly job: QueuedJob,
     private readonly parties: Parties,
     private readonly leftOut: readonly FurtherEvent[],
-    /** Of the Message-ID, the same at every attempt: "" where nobody but the main recipient is named. */
+    /** The mark in the Message-ID, the same at every attempt; "" if the main recipient is the only one. */
     readonly mark: string,
   ) {}
 
@@ -103,7 +104,7 @@ export class Copies {
     };
   }
 
-  /** The outcome with what is to be told of each recipient. `shown`: a relay's reply as the tenant may read it. */
+  /** Adds an event for each recipient to the outcome. `shown` makes a relay's reply fit for the tenant. */
   told(outcome: Outcome, shown: (reply: string) => string): Outcome {
     if (outcome.kind !== "delivered" && outcome.kind !== "failed") return outcome;
     const keyByAddress = new Map(this.envelope().map(({ key, mailbox }) => [mailbox.address, key]));
@@ -122,7 +123,7 @@ export class Copies {
     return further.length === 0 ? outcome : { ...outcome, further };
   }
 
-  /** The copies, each once, without the main recipient. */
+  /** Returns the copies, each once, without the main recipient. */
   private envelope(): readonly Copy[] {
     const copies = new Map([...this.parties.cc, ...this.parties.bcc].map((copy) => [copy.key, copy]));
     copies.delete(this.parties.to);
@@ -143,12 +144,12 @@ export class Copies {
   }
 }
 
-/** As headers' values; those that cannot be are left out. */
+/** Converts addressees to header values, without those that have no valid form. */
 export function toMailboxes(addressees: readonly Addressee[]): readonly Mailbox[] {
   return addressees.flatMap(({ address, name }) => toMailbox(named({ address, name: name ?? null })) ?? []);
 }
 
-/** An address with a name that fits into a header. */
+/** Makes a name fit for a header. */
 export function named({ address, name }: NamedAddress): NamedAddress {
   return { address, name: headerText(name ?? "", emailLimits.displayNameCharsMax) };
 }

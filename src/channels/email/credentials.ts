@@ -20,12 +20,12 @@ const ADDRESS = /^[^\s@<>,;:"()\\[\]\p{Cc}]+@[^\s@<>,;:"()\\\p{Cc}]+$/u;
 const NAME_CHARS_MAX = 200;
 const URL_CHARS_MAX = 2_000;
 
-/** The place where a tenant's e-mail credentials are stored. */
+/** Returns the location of a tenant's e-mail credentials in the registry. */
 export function emailCredentialsPlace(tenantId: string): SecretPlace {
   return { tenantId, kind: "email", field: "credentials" };
 }
 
-/** The credentials in the form in which they are stored. */
+/** Converts the credentials to their stored form. */
 export function emailSecret(tenantId: string, credentials: EmailCredentials): Done<Secret> | Invalid {
   const fault = findFault(credentials);
   return fault ?? done({ place: emailCredentialsPlace(tenantId), text: JSON.stringify(credentials) });

@@ -48,38 +48,44 @@ export interface EmailChannelOptions {
   readonly smtpUrl: string;
   /** Sender for tenants without their own. */
   readonly defaultFrom: NamedAddress;
-  /** How mail of that sender is signed; null: it is not, because its domain is not verified. */
+  /** Returns the signature of that sender's mail; null if its domain is not verified. */
   readonly defaultSigning?: () => DomainSigning | null;
   /** Public address of the links in messages: pixel, clicks, unsubscribe. */
   readonly publicUrl: string;
   readonly links: LinkSigner;
   readonly clock: Clock;
-  /** Where connections to tenants' own relays may go. Null: nothing may leave the machine, so those relays are not used. */
+  /**
+   * Decides which addresses of tenants' own relays may be connected to. Null if no connection may leave the machine;
+   * those relays are then not used.
+   */
   readonly ownRelays: OutboundGuard | null;
   /** Connections per relay, default 48: Postfix accepts 50 per client. */
   readonly connectionsMax?: number;
   /** Relays in use at the same time, default 2,048. */
   readonly relaysMax?: number;
   readonly timeouts?: SmtpTimeouts;
-  /** How mail servers are greeted. */
+  /** The name with which mail servers are greeted. */
   readonly ehloName: string;
-  /** Called when a relay is not encrypted as usual any more: plain, as its handshake fails, or on this machine, as it demands. */
+  /**
+   * Called when a relay's encryption changes: to plain text after a failed handshake, or to TLS on this machine at the
+   * relay's demand.
+   */
   readonly onSwap?: (relay: string, failure: SmtpFailure) => void;
   /** Scores inline HTML before it is sent; null or absent: no scoring. */
   readonly spam?: SpamScreen | null;
-  /** Looks up copies' recipients; absent: none is suppressed. */
+  /** Looks up copies' recipients; without it, none is suppressed. */
   readonly suppressions?: SuppressionLookup;
-  /** Takes addresses that a relay refused for good; absent: none is suppressed. */
+  /** Stores addresses that a relay refused permanently; without it, none is suppressed. */
   readonly bounces?: BouncedAddresses;
-  /** Holds attachments; absent: there are none. */
+  /** The store of attachments; without it, messages have none. */
   readonly contents?: Pick<ContentStore, "get">;
 }
 
 const DEFAULT_TIMEOUTS: SmtpTimeouts = {
   turnMs: 5_000,
   connectMs: 10_000,
-  // RFC 5321, 4.5.3.2.1 has five minutes for the greeting. Nothing can be lost or doubled before MAIL, and a relay that has hung is to
-  // have its mail within a minute after it is back, although it is tried every thirty seconds.
+  // RFC 5321, 4.5.3.2.1 has five minutes for the greeting. No message can be lost or duplicated before MAIL, and with
+  // an attempt every thirty seconds, a relay that hung must get its mail within a minute of its recovery.
   readyMs: 30_000,
   socketMs: 30_000,
   // RFC 5321, 4.5.3.2.2 to 6.
@@ -89,11 +95,11 @@ const DEFAULT_TIMEOUTS: SmtpTimeouts = {
   endMs: 10 * 60_000,
   idleMs: 30_000,
 };
-/** For all of them together: a slow envelope and a slow end. */
+/** Limits all of them together: a slow envelope and a slow end. */
 const DELIVERY_MS_MAX = 20 * 60_000;
-/** Tries whose end leaves open whether the relay has the message. */
+/** Attempts that may end without proof of whether the relay has the message. */
 const UNCERTAIN_TRIES_MAX = 3;
-/** Jobs whose uncertain tries a process counts. */
+/** Jobs whose uncertain attempts a process counts. */
 const UNCERTAIN_JOBS_MAX = 10_000;
 /** Per relay: Postfix accepts 50 connections per client. */
 export const RELAY_CONNECTIONS_MAX = 48;
@@ -116,7 +122,7 @@ export class EmailChannel implements Channel {
   private readonly pools: SmtpPools;
   private readonly links: EmailLinks;
   private readonly pace: DestinationPace;
-  /** Tries of jobs in doubt. A restart forgets them, and then a job has some more. */
+  /** Uncertain attempts by job. A restart resets them, which allows a job some more. */
   private readonly uncertainTries = new Map<string, number>();
 
   /** Throws `TypeError` if `smtpUrl` is not an SMTP URL. Does not connect yet. */
@@ -186,9 +192,9 @@ export class EmailChannel implements Channel {
     }
   }
 
-  /** A message that its relay may have is tried again only a few times, however often it was tried for other reasons. */
+  /** Limits the retries of a message that its relay may already have, regardless of retries for other reasons. */
   private counted({ jobId, attempts }: QueuedJob, outcome: Outcome): Outcome {
-    // Without a wait: a stop broke it off.
+    // An outcome without a wait comes from a shutdown.
     if (outcome.kind !== "retry" || outcome.isUncertain !== true || outcome.afterMs === undefined) return outcome;
     const earlier = this.uncertainTries.get(jobId) ?? 0;
     if (earlier + 1 < UNCERTAIN_TRIES_MAX) {
@@ -197,7 +203,7 @@ export class EmailChannel implements Channel {
     return { ...outcome, attemptsMax: Math.min(attempts + UNCERTAIN_TRIES_MAX - earlier, limits.attemptsMax) };
   }
 
-  /** A message with further recipients or attachments, or one that is sent as it came. */
+  /** Delivers a message with further recipients or attachments, or one that is sent unchanged. */
   private async deliverMore(letter: Letter, job: QueuedJob, tenant: Tenant, signal: AbortSignal): Promise<Submission> {
     const { suppressions, contents } = this.options;
     const { cc = [], bcc = [], attachments = [], kept } = letter.payload;
@@ -222,7 +228,7 @@ export class EmailChannel implements Channel {
     return suppressBounced(outcome, job, (address) => bounces.put(tenant, address, "bounced"));
   }
 
-  /** A relay's reply, as a tenant may read it. */
+  /** Makes a relay's reply fit for the tenant. */
   private saidBy(reply: string, tenant: Tenant): string {
     const own = this.ownRelayUrl(tenant) !== null;
     const server = this.serverAt(this.relayUrl(tenant));
@@ -235,7 +241,7 @@ export class EmailChannel implements Channel {
     if (server === null) return null;
     const name = `${server.host}:${server.port}`;
     const isOwn = this.ownRelayUrl(tenant) !== null;
-    // Failures of a tenant's server say nothing about the platform's, even if a tenant names the same one.
+    // A tenant's server is judged apart from the platform's, even if a tenant names the same one.
     return { key: isOwn ? `own ${key}` : key, name, isOwn };
   }
 
@@ -271,7 +277,7 @@ export class EmailChannel implements Channel {
     });
   }
 
-  /** The message without the parts that delivery adds, or why it cannot be composed. */
+  /** Composes the message without the parts that delivery adds, or returns why it cannot be composed. */
   private compose(job: QueuedJob, tenant: Tenant): Letter | Extract<Outcome, { kind: "failed" }> {
     const payload = parsePayload(job.payload);
     if (payload === null) return { kind: "failed", error: "the message cannot be read" };
@@ -321,15 +327,18 @@ export class EmailChannel implements Channel {
   }
 
   /**
-   * The envelope sender: through the platform's relay, the return path of the verified domain. A tenant's own relay may not
-   * know such a sender, and handles its bounces itself.
+   * Returns the envelope sender: through the platform's relay, the return path of the verified domain. A tenant's own
+   * relay may not know such a sender, and handles its bounces itself.
    */
   private buildReturnPath(signing: DomainSigning | null, { jobId }: QueuedJob, tenant: Tenant): Mailbox | null {
     if (signing === null || this.ownRelayUrl(tenant) !== null) return null;
     return toMailbox({ address: formatReturnPath(jobId, signing.returnPathHost), name: null });
   }
 
-  /** Null if the sender's domain has no key that is published, because a signature would then only fail. */
+  /**
+   * Returns the signing key; null if the sender's domain has no published key, because a signature would then only
+   * fail.
+   */
   private findSigning(own: OwnSender): DomainSigning | null {
     if (own.kind === "platform") return this.options.defaultSigning?.() ?? null;
     return own.kind === "verified" ? own.domain.relay : null;
@@ -353,12 +362,12 @@ export class EmailChannel implements Channel {
       const traced = { relay: name, reply: quotable(reply, relay), ...(queueId !== null && { providerRef: queueId }) };
       return { answer: "accepted", outcome: { kind: "delivered", result: {}, ...traced } };
     } catch (error) {
-      // A message that cannot be composed was not offered either.
+      // A message that cannot be composed was never offered to the relay.
       const failure = error instanceof SmtpError ? error.failure : toSmtpFailure(error, "waiting");
       const said = failure.reply === null ? {} : { reply: quotable(failure.reply, relay) };
       const asked = hasAskedServer(failure) ? { relay: name, ...said } : {};
       const ended = smtpOutcome(failure, relay);
-      // Of several recipients, only a refusal at RCPT says who is meant.
+      // With several recipients, only a refusal at RCPT identifies the refused one.
       const isNamed = failure.stage === "message" && (isToOne || failure.command === "RCPT TO");
       const bounce =
         isNamed && ended.kind === "failed" ? bounceBy(failure, quotable(failure.reply ?? "", relay)) : null;
@@ -381,12 +390,12 @@ export class EmailChannel implements Channel {
   }
 }
 
-/** A name without a dot reveals nothing about the platform's relay, and may be an ordinary word (`mail`). */
+/** A host name without a dot is not confidential, and may be an ordinary word (`mail`). */
 function listConfidentialWords({ user, password, host }: SmtpServer, own: boolean): readonly string[] {
   return own || !/[.:]/.test(host) ? [user, password] : [user, password, host];
 }
 
-/** The message's own choice comes before its template's, and that before the tenant's. */
+/** The message's own choice overrides its template's, which overrides the tenant's. */
 function resolveTracking({ tracking, template }: EmailPayload, tenant: Tenant): Required<TrackingChoice> {
   const { tracking: usual } = template === undefined ? {} : (tenant.emailTemplates.get(template) ?? {});
   return { ...DEFAULT_TRACKING, ...tenant.tracking, ...usual, ...tracking };
@@ -396,15 +405,15 @@ function resolveSender(own: OwnSender, defaultFrom: NamedAddress): NamedAddress 
   return own.kind === "verified" ? { address: own.sender.fromAddress, name: own.sender.fromName } : defaultFrom;
 }
 
-/** What few messages have. */
+/** Parts that few messages have. */
 interface More {
   readonly copies: Copies;
   readonly attachments: readonly Attachment[];
-  /** The message as it came; null: it is composed. */
+  /** The message to send unchanged; null if it is composed. */
   readonly bytes: Buffer | null;
 }
 
-/** A store is away. */
+/** The outcome while a store is unavailable. */
 const NOT_NOW: Outcome = {
   kind: "retry",
   why: "the recipients of copies or the attachments could not be looked up",
@@ -443,7 +452,7 @@ function unanswered(outcome: Outcome): Submission {
 
 type LetterParts = Pick<MailParts, "from" | "to" | "subject" | "messageId" | "dateMs" | "replyTo" | "ownHeaders">;
 
-/** The domain in the form for a Message-ID or signature: its A-label form (RFC 5890) if it has one. */
+/** Converts a domain for a Message-ID or signature: to its A-label form (RFC 5890) if it has one. */
 function asciiDomain(domain: string): string {
   if (PLAIN_DOMAIN.test(domain) && !domain.includes("xn--")) return domain;
   return URL.parse(`http://${domain}`)?.hostname || "invalid";

@@ -11,13 +11,13 @@ import { SAMPLE_UNSUBSCRIBE_URL, UNSUBSCRIBE_URL, withUnsubscribeUrl } from "./u
 /** The content of one message. */
 export interface EmailContent {
   readonly subject: string;
-  /** Null: the message is text alone. */
+  /** Null if the message is plain text. */
   readonly html: FilledHtml | null;
   /** Null if there is no text for an alternative. */
   readonly text: FilledText | null;
 }
 
-/** The HTML without pixel and tracked links; "" of a message that is text alone. */
+/** Returns the HTML without pixel and tracked links; "" for a plain-text message. */
 export function writtenHtml({ html }: Pick<EmailContent, "html">): string {
   return html === null ? "" : html.template.html(html.values);
 }
@@ -32,7 +32,10 @@ export class EmailComposer {
   private readonly texts = new TextCache(TEMPLATE_CACHE_CHARS, (text) => new TextTemplate(text));
   private readonly htmls = new TextCache(TEMPLATE_CACHE_CHARS, (html) => new HtmlTemplate(html));
 
-  /** `unsubscribeUrl` is asked for a message that shows it; absent: nobody gets this one. */
+  /**
+   * `unsubscribeUrl` is called only for a message that displays the address; without it, a sample is used, as in
+   * previews.
+   */
   compose(
     payload: EmailPayload,
     tenant: Tenant,
@@ -76,13 +79,13 @@ const SUBJECT_RENDERED_MAX = 16 * 1024;
 
 interface Source {
   readonly subject: string;
-  /** Null: the message is text alone. */
+  /** Null if the message is plain text. */
   readonly html: string | null;
   /** Null: derived from the HTML. */
   readonly text: string | null;
 }
 
-/** Inline HTML wins over a template, and inline text over the template's. Null: the template is gone. */
+/** Inline HTML overrides a template, and inline text overrides the template's. Null if the template no longer exists. */
 function findSource({ subject, html, text, template: slug }: EmailPayload, tenant: Tenant): Source | null {
   if (html !== undefined || slug === undefined) {
     if (html === undefined && text === undefined) return null;

@@ -32,7 +32,10 @@ export class EmailLinks {
     return `${this.base}/u/${this.signer.sign({ ...of, ...link })}`;
   }
 
-  /** How one HTML of the job is tracked. A repeated delivery gets exactly the same HTML, unless the tenant has changed its mind. */
+  /**
+   * Returns the tracking for the job's HTML. A repeated delivery gets exactly the same HTML, unless the tenant's
+   * setting has changed.
+   */
   tracking({ tenantId, jobId }: QueuedJob, { opens, clicks }: Required<TrackingChoice>): Tracking {
     const tracked = new Map<string, string>();
     const ownUnsubscribing = `${this.base}/u/`;

@@ -16,7 +16,7 @@ export type EmailEndpointPorts = DomainEndpointPorts &
   MailReportEndpointPorts &
   TrackingEndpointPorts &
   UnsubscribeEndpointPorts & {
-    /** Takes passes that messages carry. */
+    /** Accepts passes that messages carry. */
     readonly passDesk: PassDesk;
   };
 

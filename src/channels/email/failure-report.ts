@@ -16,18 +16,19 @@ export interface Failure {
 
 /** A failure of a message to one address. */
 interface DeliveryFailure extends Failure {
-  /** As the message was addressed. Null if unknown; then no recipient can be suppressed. */
+  /** The address that the message was sent to. Null if unknown; then no recipient can be suppressed. */
   readonly recipient: string | null;
   /** Reply code of RFC 5321, 4.2; null if there was no reply; absent: the text has it, if any. */
   readonly replyCode?: number | null;
   /** The host that refused it; absent: one of the recipient's domain. */
   readonly provider?: string | null;
-  /** What tenants may see of the text; absent: all of it. */
+  /** The part of the text that tenants may see; by default all of it. */
   readonly shown?: string;
 }
 
 /**
- * The event that a failure causes for its job: `bounced`, which suppresses the address, or `failed`, which does not.
+ * Returns the event that a failure causes for its job: `bounced`, which suppresses the address, or `failed`, which does
+ * not.
  */
 export function failureReport(failure: DeliveryFailure): Pick<DeliveryReport, "type" | "result" | "suppressRecipient"> {
   const { recipient, provider = recipient === null ? null : recipientDomain(recipient) } = failure;
@@ -48,7 +49,10 @@ interface RelayRefusal {
   readonly command: string | null;
 }
 
-/** The result of the event `bounced` if the refusal says that there is no such address. `shown`: as tenants may read it. */
+/**
+ * Returns the result of the event `bounced` if the refusal says that the address does not exist. `shown`: the reply as
+ * tenants may read it.
+ */
 export function bounceBy({ reply, replyCode, command }: RelayRefusal, shown: string): JsonObject | null {
   const refusal = { recipient: null, replyCode, enhancedCode: null, text: reply ?? "", command, shown };
   const { type, result } = failureReport(refusal);
@@ -57,7 +61,7 @@ export function bounceBy({ reply, replyCode, command }: RelayRefusal, shown: str
 
 const DIAGNOSTIC_CHARS_MAX = 1_000;
 
-/** Makes foreign text fit to show to tenants: on one line, with a bounded length. */
+/** Makes foreign text fit for tenants: one line of bounded length. */
 export function printable(text: string): string {
   return text
     .replace(/[\p{Cc}\p{Cf}\s]+/gu, " ")

@@ -8,7 +8,7 @@ import { complaintAboutMembers } from "../../http/sending/acceptance.ts";
 import { emailLimits } from "./limits.ts";
 import { type Addressee, type EmailPayload, trackingChoice } from "./payload.ts";
 
-/* Members of an e-mail that few messages have: further recipients, headers, and whether they are tracked. */
+/* Members of an e-mail that few messages have: further recipients, headers and tracking. */
 
 const Addressed = Type.Union([
   Type.String({ maxLength: limits.addressBytesMax }),
@@ -67,7 +67,7 @@ export const Tags = optional(
   }),
 );
 
-/** A text says what is wrong. */
+/** Returns the tags, or a sentence that says why they are invalid. */
 export function readTags(list: Json): readonly Tag[] | string {
   if (!Array.isArray(list)) return "tags must be an array of names and values";
   if (list.length > TAGS_MAX) return `tags must not hold more than ${TAGS_MAX}`;
@@ -88,7 +88,7 @@ export function readTags(list: Json): readonly Tag[] | string {
 
 export type FurtherMembers = Pick<EmailPayload, "cc" | "bcc" | "replyTo" | "headers" | "tracking">;
 
-/** The members of a body that has all of its members of type; a text says what is wrong with them. */
+/** Reads the members of a body whose members have the right types, or returns a sentence that says why they are invalid. */
 export function readFurtherMembers({ cc, bcc, reply_to, headers, tracking }: JsonObject): FurtherMembers | string {
   const further: { -readonly [K in keyof FurtherMembers]: FurtherMembers[K] } = {};
   for (const [member, value] of [
@@ -146,7 +146,7 @@ function readAddressees(member: string, list: readonly Json[]): readonly Address
   return read;
 }
 
-/** What is wrong with an address that `isRoutedOn`, behind its member's name. */
+/** The error for an address that `isRoutedOn`; it follows the member's name. */
 export const ROUTED_ON =
   "must not have % or ! before the @, nor an @ in quotes there: some mail servers read these as a way to another domain";
 
@@ -159,7 +159,7 @@ function readAddressee(member: string, where: string, value: Json): Addressee | 
   if (parsed === null) {
     return `${where} must be one e-mail address of at most ${limits.addressBytesMax} bytes, such as ada@example.com, or an object with address and name`;
   }
-  // Answers are their readers' mail.
+  // Replies are sent by their authors, not by this service.
   if (member !== "reply_to" && isRoutedOn(parsed)) return `${where} ${ROUTED_ON}`;
   if (name === undefined || name === null || name === "") return { address: parsed };
   if (typeof name !== "string") return `the name in ${where} must be a string`;
@@ -170,10 +170,10 @@ function readAddressee(member: string, where: string, value: Json): Addressee | 
     : `the name in ${where} must not be longer than ${most} characters`;
 }
 
-/** C0, DEL and C1: none of them belongs in a header, and CR and LF would end it. */
+/** C0, DEL and C1: no header may contain them, and CR and LF would end it. */
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
 const HEADER_NAME = /^[A-Za-z0-9-]{1,76}$/;
-/** Those whose values mail software reads as identifiers or words: they are never encoded. */
+/** Headers whose values mail software parses as identifiers or keywords: they are never encoded. */
 const STANDARD: ReadonlyMap<string, string> = new Map(
   ["In-Reply-To", "References", "Auto-Submitted", "Precedence", "Importance", "Feedback-ID", "List-ID"].map((name) => [
     name.toLowerCase(),
@@ -201,8 +201,8 @@ function readHeaders(given: Json): Readonly<Record<string, string>> | string {
 }
 
 /**
- * Headers by which mail services and mail servers take orders about a message: recipients, pools and addresses that it is sent from,
- * times, tracking, accounts that pay for it. A relay that tenants share would take them from any of them.
+ * Headers that control mail services and mail servers: recipients, sending pools and addresses, times, tracking, the
+ * account to charge. A relay that tenants share would obey them from any tenant.
  */
 // biome-ignore format: a list of names, by service
 const STEERING = new RegExp(`^x-(?:${[

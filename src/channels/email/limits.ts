@@ -1,7 +1,7 @@
 /** Bounds of e-mails. */
 export const emailLimits = {
   inlineHtmlBytesMax: 524_288,
-  /** How much of HTML that is too large is inspected for what else is wrong with it: ten times as much takes a second. */
+  /** How much of an oversized HTML is inspected for other violations: ten times as much takes a second. */
   inspectedHtmlCharsMax: 1_048_576,
   subjectCharsMax: 998,
   displayNameCharsMax: 998,
@@ -11,11 +11,11 @@ export const emailLimits = {
   recipientsMax: 50,
   replyToMax: 10,
   headersMax: 20,
-  /** Of a header with its name (RFC 5322, 2.1.1), in UTF-8. */
+  /** A header with its name (RFC 5322, 2.1.1), in UTF-8. */
   headerBytesMax: 998,
   attachmentsMax: 20,
-  /** Of all attachments of a message, decoded. */
+  /** All attachments of a message, decoded. */
   attachmentBytesMax: 10 * 1024 * 1024,
-  /** Of a send's body: attachments in base64, and what is beside them. */
+  /** A send's body: attachments in base64 and all other members. */
   sendBytesMax: 15 * 1024 * 1024,
 } as const;

@@ -16,21 +16,21 @@ const QUOTED = '"(?:[^"\\\\<>\\p{C}]|\\\\[^<>\\p{C}])*"';
 const LITERAL = "\\[[A-Za-z0-9:.]+\\]";
 const MAILBOX = new RegExp(`^(?:${ATOM}|${QUOTED})@(?:${ATOM}|${LITERAL})$`, "u");
 
-/** The part after the last `@` of an address that `isMailAddress` accepts. */
+/** Returns the part after the last `@` of an address that `isMailAddress` accepts. */
 export function extractDomain(address: string): string {
   return address.slice(address.lastIndexOf("@") + 1);
 }
 
 /**
- * The envelope sender of a job's e-mail: `b+<job_id>@host`, 38 characters before the `@` (RFC 5321, 4.5.3.1.1 allows
- * 64), case-insensitive. A bounce sent to it identifies its job. A job id holds 74 random bits and is known only to the
- * message's recipient, who can report a bounce of that message and of no other.
+ * Formats the envelope sender of a job's e-mail: `b+<job_id>@host`, 38 characters before the `@` (RFC 5321, 4.5.3.1.1
+ * allows 64), case-insensitive. A bounce sent to it identifies its job. A job id holds 74 random bits and is known only
+ * to the message's recipient, who can report a bounce of that message and of no other.
  */
 export function formatReturnPath(jobId: string, host: string): string {
   return `b+${jobId}@${host}`;
 }
 
-/** The job whose return path the address is, or null. */
+/** Returns the job with this return path, or null. */
 export function jobOfReturnPath(address: string): string | null {
   const jobId = /^b\+([0-9a-f-]{36})@/i.exec(address)?.[1]?.toLowerCase() ?? "";
   return isJobId(jobId) ? jobId : null;

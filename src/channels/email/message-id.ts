@@ -4,23 +4,23 @@ import { isJobId } from "../../domain/ids.ts";
 import { TENANT_ID } from "../../domain/tenants/tenant.ts";
 
 /**
- * The Message-ID of a job's e-mail (RFC 5322, 3.6.4): `<job_id.tenant@domain>`. It is the same at every attempt, so a
- * receiver can recognise a repeat, and a reader of it (in the MTA's log or a bounce) can identify the job without a
- * look-up.
+ * Formats the Message-ID of a job's e-mail (RFC 5322, 3.6.4): `<job_id.tenant@domain>`. It is the same at every
+ * attempt, so a receiver can recognise a repeat, and a reader of it (in the MTA's log or a bounce) can identify the job
+ * without a lookup.
  */
 export function formatMessageId(jobId: string, tenantId: string, domain: string, mark = ""): string {
   return `<${jobId}.${tenantId}${mark}@${domain}>`;
 }
 
-/** A job, as its Message-ID identifies it. */
+/** A job, as identified by its Message-ID. */
 export interface MailedJob {
   readonly jobId: string;
   readonly tenantId: string;
-  /** Of a message to several recipients: which of them is the job's own (`recipientMark`). */
+  /** In a message to several recipients, identifies the job's own (`recipientMark`). */
   readonly mark?: string;
 }
 
-/** The job that a Message-ID (with or without its angle brackets) identifies, or null if it is not one of ours. */
+/** Parses a Message-ID, with or without its angle brackets; null if it is not one of ours. */
 export function parseMessageId(messageId: string): MailedJob | null {
   const match = /^<?([0-9a-f-]{36})\.([a-z0-9-]{1,63})(\.[0-9a-f]{16})?@[^<>@\s]+>?$/.exec(messageId.trim());
   const [, jobId, tenantId, mark] = match ?? [];
@@ -30,8 +30,8 @@ export function parseMessageId(messageId: string): MailedJob | null {
 }
 
 /**
- * Goes into the Message-ID of a mail to several recipients and tells its main one, so that a reader of the MTA's log knows
- * whose outcome a line is, without a look-up. It says nothing that the header To does not.
+ * Computes the mark that identifies the main recipient in the Message-ID of a mail to several, so that the reader of
+ * the MTA's log can attribute a line's outcome without a lookup. It reveals no more than the header To.
  */
 export function recipientMark(recipient: string): string {
   return `.${hash("sha256", recipientKey(recipient), "hex").slice(0, MARK_DIGITS)}`;
@@ -40,8 +40,8 @@ export function recipientMark(recipient: string): string {
 const MARK_DIGITS = 16;
 
 /**
- * Whose outcome it is: undefined for the job's own recipient and where the message has no other, otherwise the further
- * recipient, normalised.
+ * Returns the further recipient that an outcome belongs to, normalised; undefined for the job's own recipient, and if
+ * the message has no other.
  */
 export function furtherRecipient({ mark }: Pick<MailedJob, "mark">, recipient: string): string | undefined {
   return mark === undefined || recipientMark(recipient) === mark ? undefined : recipientKey(recipient);

@@ -7,7 +7,7 @@ export type OwnSender =
   /** The tenant has no sender of its own; the platform's sender needs no domain. */
   | { readonly kind: "platform" }
   | { readonly kind: "verified"; readonly sender: EmailSender; readonly domain: VerifiedDomain }
-  /** `domain` must not be sent from: it is not verified, or not registered by this tenant, which amounts to the same. */
+  /** `domain` must not be sent from: it is not verified, or not registered by this tenant, which has the same effect. */
   | { readonly kind: "unverified"; readonly domain: string };
 
 /**

@@ -2,7 +2,7 @@ import type { TrackingChoice } from "../../domain/channels/email.ts";
 import type { StoredContent } from "../../domain/content-store.ts";
 import { isJsonObject, type Json, type JsonObject, parseJsonObject, parseWritten } from "../../domain/texts/json.ts";
 
-/** What is queued of an e-mail. */
+/** The queued form of an e-mail. */
 export interface EmailPayload {
   readonly to: string;
   readonly toName?: string;
@@ -11,24 +11,24 @@ export interface EmailPayload {
   readonly html?: string;
   /** Beside HTML: the text alternative; alone: the whole message. */
   readonly text?: string;
-  /** Slug of a registered template; absent: the message is made from `html`, `text` or both. */
+  /** Slug of a registered template; without it, the message is made from `html`, `text` or both. */
   readonly template?: string;
   readonly data?: JsonObject;
   readonly cc?: readonly Addressee[];
   readonly bcc?: readonly Addressee[];
   readonly replyTo?: readonly Addressee[];
-  /** Further headers: names and values as they were given. */
+  /** Further headers, with the names and values of the request. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly attachments?: readonly AttachedFile[];
-  /** Before what its template and its tenant say. */
+  /** Overrides the choices of the template and the tenant. */
   readonly tracking?: TrackingChoice;
-  /** The message as it came, which is sent; the other members are what people see of it. */
+  /** The original message, which is sent; the other members are the parts that people see. */
   readonly kept?: KeptFile;
 }
 
 /** A message in the content store. */
 export interface KeptFile extends StoredContent {
-  /** Whether its body has bytes beyond ASCII: it is signed as it is. */
+  /** Whether its body has bytes beyond ASCII, because it is signed and must not be encoded. */
   readonly isEightBit: boolean;
 }
 
@@ -40,20 +40,21 @@ export interface Addressee {
 /** An attachment, whose content is in the content store. */
 export interface AttachedFile extends StoredContent {
   readonly filename: string;
-  /** Absent: by the filename's ending. */
+  /** Default: determined by the filename's ending. */
   readonly contentType?: string;
-  /** The HTML shows it as `cid:<contentId>`; absent: it stands beside the message. */
+  /** The HTML displays the file as `cid:<contentId>`; without an id it is an ordinary attachment. */
   readonly contentId?: string;
 }
 
-/** The payload in the form of its job. Undefined members are left out. */
+/** Serialises the payload for its job, without undefined members. */
 export function encodePayload(payload: { readonly [K in keyof EmailPayload]: EmailPayload[K] | undefined }): string {
   return JSON.stringify(payload);
 }
 
-/** Parses what `encodePayload` wrote; null: it did not write this. */
+/** Parses the output of `encodePayload`; null for any other text. */
 export function parsePayload(text: string): EmailPayload | null {
-  // Numbers are the caller's in `data` alone, whose name cannot stand in a text without a backslash before its quotes.
+  // Only `data` has the caller's numbers, and its name cannot occur within a text without a backslash before its
+  // quotes.
   const dataAt = text.indexOf('"data":{');
   const parsed = parseJsonObject(text, dataAt === -1 ? JSON.parse : () => parseWritten(text, dataAt));
   if (parsed === null || typeof parsed["to"] !== "string") return null;
@@ -70,7 +71,7 @@ export function parsePayload(text: string): EmailPayload | null {
   };
 }
 
-/** Members that few messages have. */
+/** Parses members that few messages have. */
 function parseFurtherMembers({
   cc,
   bcc,
@@ -92,7 +93,7 @@ function parseFurtherMembers({
   };
 }
 
-/** What of it is a choice. */
+/** Reads the boolean members. */
 export function trackingChoice({ opens, clicks }: JsonObject): TrackingChoice {
   return {
     ...(typeof opens === "boolean" && { opens }),

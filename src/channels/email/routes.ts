@@ -11,8 +11,8 @@ import { acceptEmail, EmailSend } from "./request.ts";
 /**
  * `POST /v1/send/email`.
  *
- * @param desk Takes passes that messages carry; null: none does.
- * @param accept Checks bodies without a desk.
+ * @param desk accepts passes that messages carry; null if messages cannot carry any
+ * @param accept checks bodies if there is no desk
  */
 export function sendEmail(desk: PassDesk | null, accept: SendKind["accept"] = acceptEmail): Endpoint {
   return sendEndpoint({

@@ -13,7 +13,7 @@ export const domains = pgTable(
     relayStatus: text("relay_status").$type<DomainStatus>().notNull(),
     smtpStatus: text("smtp_status").$type<DomainStatus>().notNull(),
     selector: text("selector").notNull(),
-    /** The DKIM key, sealed by the vault. */
+    /** The DKIM key, encrypted by the vault. */
     privateKey: text("private_key").notNull(),
     publicKey: text("public_key").notNull(),
     returnPathHost: text("return_path_host").notNull(),
@@ -30,7 +30,7 @@ export const senderDomains = pgTable("sender_domains", {
   domain: slug("domain").primaryKey(),
   status: text("status").$type<DomainStatus>().notNull(),
   selector: text("selector").notNull(),
-  /** The DKIM key, sealed by the vault. */
+  /** The DKIM key, encrypted by the vault. */
   privateKey: text("private_key").notNull(),
   publicKey: text("public_key").notNull(),
   createdAt: createdAt(),

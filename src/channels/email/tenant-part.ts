@@ -9,11 +9,11 @@ import { domains, senderDomains } from "./tables.ts";
 
 interface EmailMembers {
   readonly emailTemplates: ReadonlyMap<string, EmailTemplate>;
-  /** Null: the platform's sender. */
+  /** Null for the platform's sender. */
   readonly emailSender: EmailSender | null;
-  /** Its verified sending domains, by name. */
+  /** The tenant's verified sending domains, by name. */
   readonly domains: ReadonlyMap<string, VerifiedDomain>;
-  /** Absent: the tenant says nothing of it, as nearly all. */
+  /** The tenant's own choice; nearly all tenants have none. */
   readonly tracking?: TrackingChoice;
 }
 
@@ -50,7 +50,7 @@ export const emailPart: TenantPart<EmailMembers> = {
       name: "the DKIM key of the platform's sender",
       column: senderDomains.privateKey,
       key: [senderDomains.domain],
-      // It belongs to no tenant, and its place does not ask.
+      // The key belongs to no tenant, and its location ignores the tenant.
       tenantId: senderDomains.domain,
       place: (_tenantId, [domain = ""]) => senderKeyPlace(domain),
     },

@@ -5,10 +5,13 @@ import { SAMPLE_UNSUBSCRIBE_URL, withUnsubscribeUrl } from "../unsubscribe-url.t
 import { checkHtml, type HtmlRule, toViolation, VISIBLE, type Violation } from "./html-rules.ts";
 import { RenderTooLargeError, Template } from "./template.ts";
 
-/** What a reader gets is judged by the filled HTML; a script only by the tenant's own words, because values are escaped. */
+/**
+ * Rules that apply to the HTML before it is filled, too. A script can only be in the tenant's own text, because values
+ * are escaped; all other rules judge the filled HTML.
+ */
 const OF_WRITTEN: ReadonlySet<HtmlRule> = new Set(["too_large", "script"]);
 
-/** The rules that inline HTML breaks as it will be sent, with its placeholders filled from `data`. */
+/** Returns the rules that inline HTML breaks once its placeholders are filled from `data`. */
 export function checkFilledHtml(html: string, data: JsonObject): readonly Violation[] {
   const written = checkHtml(html);
   if (!html.includes("{{")) return written;
@@ -21,7 +24,7 @@ export function checkFilledHtml(html: string, data: JsonObject): readonly Violat
   return [...asSent, ...own];
 }
 
-/** The rule that an inline text breaks as it will be sent, or null. One that is not the whole message may be empty. */
+/** Returns the rule that a filled inline text breaks, or null. A text beside HTML may be empty. */
 export function brokenByText(text: string, data: JsonObject, isAlone: boolean): "empty" | "too_large" | null {
   const bytesMax = emailLimits.inlineHtmlBytesMax;
   if (Buffer.byteLength(text) > bytesMax) return "too_large";
@@ -52,7 +55,7 @@ export function wouldBeTooLarge(template: EmailTemplate, data: JsonObject, paylo
   return !isSurelySmall && filledHtml(html, data) === null;
 }
 
-/** Null: it would be larger than any HTML that is sent. */
+/** Fills the HTML; null if the result would exceed the size limit. */
 function filledHtml(html: string, data: JsonObject): string | null {
   try {
     return Template.parse(html).render(data, "html", emailLimits.inlineHtmlBytesMax);

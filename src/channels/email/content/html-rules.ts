@@ -17,8 +17,8 @@ const MESSAGES: Readonly<Record<HtmlRule, string>> = {
 };
 
 /**
- * The rules that inline HTML breaks, in a fixed order; empty if it may be sent. Takes time proportional to the length of the
- * HTML, and inspects no more of it than `inspectedHtmlCharsMax`.
+ * Returns the rules that inline HTML breaks, in a fixed order; empty if it may be sent. Takes time proportional to the
+ * length of the HTML, and inspects no more of it than `inspectedHtmlCharsMax`.
  *
  * @param bytes length of the HTML in UTF-8, if the caller knows it
  */
@@ -42,8 +42,8 @@ export function toViolation(rule: HtmlRule): Violation {
 }
 
 /**
- * Most HTML settles both questions without a full parse: it begins with text, perhaps inside plain elements, and contains
- * nothing that could be read as a script.
+ * Most HTML settles both questions without a full parse: it begins with text, perhaps inside plain elements, and has no
+ * text that could be read as a script.
  */
 const PLAIN_START =
   /^\s*(?:<(?:body|center|div|em|h[1-6]|html|li|main|ol|p|span|strong|table|tbody|td|tr|ul|b|i)>\s*)*[a-z0-9]/i;
@@ -74,7 +74,7 @@ const CDATA = /<!\[CDATA\[/i;
 const SCRIPT_TAG = /<(?:[a-z][\w.-]{0,63}:)?script[\s/>]/i;
 /** At the very end it is not an element yet, but becomes one with whatever a mail server appends. */
 const OPEN_SCRIPT_TAG = /<script$/i;
-/** If a placeholder is filled with nothing, the text around it can join into a quote, a tag or the end of one. */
+/** Around a placeholder with an empty value, the text can join into a quote, a tag or the end of one. */
 const PLACEHOLDER = /\{\{/;
 /** A placeholder in an element's name: its value could be `script`. */
 const PLACEHOLDER_TAG = /<[^\s/><{]*\{\{/;

@@ -1,9 +1,9 @@
 import { HtmlWalk, UNSEEN } from "./html-walk.ts";
 
 /**
- * The plain-text alternative of an HTML message: its visible text, with blocks on separate lines, dashes before list
- * items, the `alt` of images, and links followed by their address. Placeholders are kept, so it is computed once per
- * template instead of once per message. Empty if there is no text.
+ * Derives the plain-text alternative of an HTML message: its visible text, with blocks on separate lines, dashes before
+ * list items, the `alt` of images, and links followed by their address. Placeholders are kept, so it is computed once
+ * per template instead of once per message. Empty if there is no text.
  */
 export function htmlToText(html: string): string {
   return new TextWriter(html).text();
@@ -49,7 +49,7 @@ class TextWriter extends HtmlWalk {
   override onopentagname(start: number, end: number): void {
     this.tag = this.html.slice(start, end).toLowerCase();
     if (this.unseen !== null) return;
-    // Text in a head ends it: what is not shown there has elements of its own.
+    // Text ends a head: invisible text in a head has its own elements.
     if (this.tag !== "head" && UNSEEN.has(this.tag)) this.unseen = this.tag;
     if (this.tag === "br") this.breaks += 1;
     if (this.tag === "td" || this.tag === "th") this.spaced = true;

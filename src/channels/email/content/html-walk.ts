@@ -7,7 +7,7 @@ export const UNSEEN = new Set(["head", "iframe", "noembed", "noframes", "script"
 export const IN_HEAD = new Set(["base", "link", "meta", "noscript", "script", "style", "template", "title"]);
 
 /**
- * One walk over the tokens of an HTML: a subclass overrides the callbacks of those it wants. Positions are positions in
+ * Walks over the tokens of an HTML; a subclass overrides the callbacks that it needs. Positions are positions in
  * `html`, because it is written in one piece. Uses the tokenizer instead of the parser, whose stack of open elements
  * makes deep nesting quadratic.
  */
@@ -34,12 +34,12 @@ export abstract class HtmlWalk implements TokenizerCallbacks {
   onopentagname(_start: number, _end: number): void {}
   onprocessinginstruction(): void {}
   onselfclosingtag(): void {}
-  /** Text as the HTML has it, between its entities. */
+  /** Receives raw text between entities. */
   onwords(_start: number, _end: number): void {}
 
   /**
-   * The tokenizer takes a closing tag that the HTML's end cuts off for text from -1 on, which is no position. Readers show none of it
-   * (HTML, 13.2.5.32).
+   * The tokenizer reports a closing tag that is cut off by the HTML's end as text from position -1. Readers do not
+   * display it (HTML, 13.2.5.32).
    */
   ontext(start: number, end: number): void {
     if (start >= 0) this.onwords(start, end);

@@ -4,8 +4,9 @@ import { Template } from "./template.ts";
 const QUOTED_CHARS_MAX = 40;
 
 /**
- * The first `{{` of a text that begins no placeholder, as one sentence that says where it is; null: there is none. Only
- * checked when a template is stored: in a message, and in templates that are stored already, such braces stay as they are.
+ * Returns a sentence with the position of the first `{{` that begins no placeholder; null if there is none. Only
+ * checked when a template is stored: in a message, and in templates that are stored already, such braces stay as they
+ * are.
  */
 export function placeholderFault(field: string, text: string): string | null {
   const at = Template.firstBroken(text);
@@ -21,12 +22,12 @@ export function placeholderFault(field: string, text: string): string | null {
   return `${field} has a broken placeholder at line ${line}, column ${column}: ${quoted}; placeholders look like {{.name}} or {{.user.name}}, and ${literal}`;
 }
 
-/** As other services write placeholders: `{{name}}`, `{{ user.name }}`, `{{{name}}}`. */
+/** Placeholders in the syntax of other services: `{{name}}`, `{{ user.name }}`, `{{{name}}}`. */
 const UNDOTTED = /\{\{[ \t]{0,9}([A-Za-z_][\w-]{0,99})(?:[.[][\w.[\]-]{0,100})?[ \t]{0,9}\}\}/g;
 
 /**
- * A placeholder without its dot, of a variable that a message's data has, in one sentence; null: there is none. It would be sent as
- * it stands. Other braces in a message are its own.
+ * Returns a sentence about a placeholder without its dot, if a message's data has the variable; null if there is none.
+ * It would be sent literally. Other braces in a message are ordinary text.
  */
 export function undottedPlaceholder(field: string, text: string, data: JsonObject): string | null {
   if (!text.includes("{{")) return null;

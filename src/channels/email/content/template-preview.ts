@@ -40,7 +40,7 @@ export const EMAIL_PREVIEW_EXAMPLE = {
 const composer = new EmailComposer();
 const spamFilter = new BuiltinSpamFilter();
 
-/** What the recipient of a message would get, but for links and pixel. Throws an `ApiError` 400. */
+/** Renders a message as its recipient would receive it, except for links and pixel. Throws an `ApiError` 400. */
 export async function previewEmail(
   tenant: Tenant,
   slug: string,
@@ -70,13 +70,13 @@ export async function previewEmail(
 /** To compile, fill and score a character of a message takes about as long as to parse this many bytes of a body. */
 const BYTES_PER_CHAR = 64;
 
-/** How much work a preview is, in bytes of a body. */
+/** Returns the cost of a preview, as the number of body bytes that take as long to parse. */
 export function previewWeight({ html, text }: Pick<EmailTemplate, "html" | "text">, data: JsonObject): number {
   const chars = countChars(html, data, "html") + (text === null ? 0 : countChars(text, data, "none"));
   return BYTES_PER_CHAR * chars;
 }
 
-/** Of the text and of what it becomes: nothing, where that is too long to be sent. */
+/** Counts the characters of a text before and after filling; 0 if the result is too long to be sent. */
 function countChars(text: string, data: JsonObject, escape: Escape): number {
   try {
     return text.length + Template.parse(text).render(data, escape, emailLimits.inlineHtmlBytesMax).length;
@@ -86,7 +86,7 @@ function countChars(text: string, data: JsonObject, escape: Escape): number {
   }
 }
 
-/** The body of a test send: that of a send, whose template the path names. */
+/** The body of a test send: a send's body without the template, which the path names. */
 export const EmailTest = Type.Object(
   {
     to_address: EmailSend.properties.to_address,
@@ -99,7 +99,7 @@ export const EmailTest = Type.Object(
   },
 );
 
-/** The checks of a test send are those of a send. */
+/** Checks a test send by the rules of a send. */
 export function acceptEmailTest(tenant: Tenant, slug: string, body: JsonObject): Acceptance {
   const refusal = unknownMember(body, Object.keys(EmailTest.properties));
   return refusal === null ? acceptEmail(tenant, { ...body, template_id: slug }) : { ok: false, refusal };

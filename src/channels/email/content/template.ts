@@ -22,8 +22,8 @@ export class Template {
   ) {}
 
   /**
-   * The place of the first `{{` that begins no placeholder, or null. A brace directly before a placeholder (`{{{.name}}`)
-   * is text.
+   * Returns the position of the first `{{` that begins no placeholder, or null. A brace directly before a placeholder
+   * (`{{{.name}}`) is text.
    */
   static firstBroken(text: string): number | null {
     let open = text.indexOf("{{");
@@ -57,10 +57,10 @@ export class Template {
   }
 
   /**
-   * The values of the placeholders, in their order. Values are not searched for further placeholders. A missing
-   * variable is empty, numbers are written as they were sent, objects and arrays as JSON. Throws `RenderTooLargeError` if the whole text would
-   * have more than `charsMax` characters, before it produces more than that: `charsMax` and the length of the template
-   * bound the time, whatever the data.
+   * Returns the values of the placeholders, in their order. Values are not searched for further placeholders. A missing
+   * variable is empty, numbers keep their spelling, objects and arrays become JSON. Throws `RenderTooLargeError` if the
+   * whole text would have more than `charsMax` characters, before it produces more than that: `charsMax` and the length
+   * of the template bound the time, whatever the data.
    */
   values(data: JsonObject, escape: Escape, charsMax: number): readonly string[] {
     let room = charsMax - (this.literals[0]?.length ?? 0);
@@ -79,24 +79,25 @@ export class Template {
     return this.paths.some(([first, ...more]) => first === name && more.length === 0);
   }
 
-  /** Names of the variables that the data has no value for, as they are written in the text. */
+  /** Lists the names of variables without a value in the data, as spelt in the text. */
   missing(data: JsonObject): readonly string[] {
     return this.paths.filter((path) => (valueAt(data, path) ?? null) === null).map((path) => path.join("."));
   }
 
-  /** The text with its placeholders filled by the rules of `values`. */
+  /** Fills the placeholders by the rules of `values`. */
   render(data: JsonObject, escape: Escape, charsMax: number): string {
     return this.filled(this.values(data, escape, charsMax));
   }
 
-  /** The text with the given values in place of the placeholders. */
+  /** Puts the values in place of the placeholders. */
   filled(values: readonly string[]): string {
     return interleaved(this.literals, values);
   }
 }
 
 /**
- * Pieces of text with values between them: one piece more than there are values; the first value to use is at `from`.
+ * Joins pieces of text with values between them: one piece more than there are values; the first value to use is at
+ * `from`.
  */
 export function interleaved(literals: readonly string[], values: readonly string[], from = 0): string {
   let text = literals[0] ?? "";
@@ -104,7 +105,7 @@ export function interleaved(literals: readonly string[], values: readonly string
   return text;
 }
 
-/** The placeholder that begins with the two braces at `open`, or null. Never looks beyond the next brace. */
+/** Parses the placeholder that begins with the two braces at `open`, or returns null. Never looks beyond the next brace. */
 function placeholderAt(text: string, open: number): { path: readonly string[]; end: number } | null {
   if (!text.startsWith("{{", open)) return null;
   let at = skipBlanks(text, open + 2);
@@ -158,7 +159,7 @@ function valueAt(data: JsonObject, path: readonly string[]): Json | undefined {
   return value;
 }
 
-/** Null: the text would be longer than `room`. */
+/** Formats a value; null if the text would be longer than `room`. */
 function write(value: Json | undefined, escape: Escape, room: number): string | null {
   const text = asText(value, room);
   if (text === null || text.length > room) return null;

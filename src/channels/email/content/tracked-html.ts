@@ -4,7 +4,7 @@ import { parseUrl } from "../../../domain/texts/parse-url.ts";
 import { HtmlWalk } from "./html-walk.ts";
 
 export interface Tracking {
-  /** Address of the tracking pixel; null: there is none. */
+  /** Address of the tracking pixel; null for no pixel. */
   readonly pixel: string | null;
   /**
    * The address that replaces a link's own address, which is absolute, http or https; null leaves the link unchanged.
@@ -39,12 +39,12 @@ export function pixelImage(pixel: string): string {
   return `<img src="${attributeText(pixel)}" width="1" height="1" alt="" border="0">`;
 }
 
-/** The text that replaces a link's value. */
+/** Returns the text that replaces a link's value. */
 export function trackedValue(tracked: string, quote: FoundLink["quote"]): string {
   return `${quote}${attributeText(tracked)}${quote}`;
 }
 
-/** The links of an HTML, and whether text may be filled in at `gaps`, which are character positions. */
+/** Finds the links of an HTML, and whether text may be filled in at `gaps`, which are character positions. */
 export function findLinks(html: string, gaps: readonly number[]): LinksOfHtml {
   return new LinkFinder(html, gaps).found();
 }
@@ -173,7 +173,7 @@ class LinkFinder extends HtmlWalk {
     if (this.html.slice(start, end).toLowerCase() === "body") this.bodyEnd = start - "</".length;
   }
 
-  /** The next gap, if it is after `start`: a gap before it was passed over, and is not safe. */
+  /** Returns the next gap, if it is after `start`: an earlier gap was skipped, and is not safe. */
   private nextGap(start: number): number {
     const gap = this.gaps[this.safeGaps] ?? Number.POSITIVE_INFINITY;
     return gap >= start ? gap : Number.POSITIVE_INFINITY;
@@ -195,9 +195,9 @@ const BEFORE_VALUE = /[\t\n\f\r ]*=[\t\n\f\r ]*/y;
 const PLAIN_URL = /^https?:\/\/[!-[\]-~]+$/i;
 
 /**
- * The absolute http or https address that a reader's program finds in the attribute, or null: also for one that is longer than
- * any that is tracked. Unchanged if it is plain ASCII, otherwise in the form used for requests (WHATWG URL), because it will be
- * a header's value.
+ * Returns the absolute http or https address that a mail program finds in the attribute; null for others and for
+ * addresses too long to be tracked. Unchanged if it is plain ASCII, otherwise in the form used for requests (WHATWG
+ * URL), because it will be a header's value.
  */
 export function absoluteUrl(value: string): string | null {
   // Characters that a URL parser removes first (WHATWG URL, 4.4).
@@ -208,7 +208,10 @@ export function absoluteUrl(value: string): string | null {
   return PLAIN_URL.test(text) ? text : url.href;
 }
 
-/** Without blanks and control characters around it. A pattern would try each of those inside as the beginning of the end. */
+/**
+ * Removes blanks and control characters at both ends. A regular expression would be quadratic: it tries each inner run
+ * as the end.
+ */
 function trimmed(value: string): string {
   let start = 0;
   let end = value.length;

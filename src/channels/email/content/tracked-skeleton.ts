@@ -2,7 +2,7 @@ import { BodySkeleton } from "../mime/body-skeleton.ts";
 import { interleaved, type Template } from "./template.ts";
 import { absoluteUrl, type FoundLink, findLinks, pixelImage, type Tracking, trackedValue } from "./tracked-html.ts";
 
-/** What fills a gap: a value of the template, or one of the message's links or its pixel. */
+/** The content of a gap: a value of the template, or one of the message's links or its pixel. */
 type Gap =
   | { readonly kind: "value"; readonly nth: number }
   | { readonly kind: "link"; readonly link: SkeletonLink }
@@ -136,7 +136,7 @@ function linkText(link: SkeletonLink, values: readonly string[], { trackedUrl }:
   return tracked === null ? written : trackedValue(tracked, quote);
 }
 
-/** The target of a quoted link, from its raw value, in which quotes are escaped or of the other kind. */
+/** Decodes the target of a quoted link from its raw value, in which quotes are escaped or of the other kind. */
 function writtenUrl(written: string): string | null {
   // Addresses rarely contain other entities.
   if (!OTHER_ENTITY.test(written)) return absoluteUrl(written.replaceAll("&amp;", "&"));

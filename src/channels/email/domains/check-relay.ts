@@ -5,7 +5,7 @@ import { relayRecords, spfHost } from "./relay-records.ts";
 
 /**
  * Checks a domain's records as a receiving mail server would: one finding per record. Takes as long as the slowest
- * look-up, or as the walk to the DMARC record that applies, which ends at the first look-up without an answer.
+ * lookup, or as the walk to the DMARC record that applies, which ends at the first lookup without an answer.
  */
 export async function checkRelay(
   domain: RegisteredDomain,
@@ -43,7 +43,7 @@ async function checkTxt(
 
 /**
  * Finds the record that receivers apply (RFC 9989, 4.10.1): the domain's own, else its organization's, else that of the
- * public suffix above it. Nothing is judged by a walk that a look-up without an answer interrupted.
+ * public suffix above it. A walk that was interrupted by a lookup without an answer gives no verdict.
  */
 async function checkDmarc(dns: DnsResolver, domain: string, { name, value }: DnsRecord): Promise<Finding> {
   const own = await dmarcAt(dns, domain);
@@ -100,7 +100,7 @@ function listParentDomains(domain: string): readonly string[] {
   return labels.map((_, first) => labels.slice(first).join("."));
 }
 
-/** RFC 9989, 4.10: with the domain itself, eight look-ups at most. */
+/** RFC 9989, 4.10: with the domain itself, eight lookups at most. */
 const WALKED_LABELS_MAX = 7;
 
 function judged({ at, record }: Extract<DmarcAnswer, { kind: "record" }>): Finding {

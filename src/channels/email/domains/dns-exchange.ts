@@ -13,7 +13,7 @@ export interface Exchange {
   readonly server: NameServer;
   /** The question as sent; its first two bytes are its id. */
   readonly question: Buffer;
-  /** What the reply must match. */
+  /** The question's parts that the reply must match. */
   readonly asked: { readonly id: number; readonly name: string; readonly type: number };
   readonly timeoutMs: number;
   readonly clock: Clock;
@@ -35,7 +35,7 @@ async function withDeadline(of: Exchange, attempt: Attempt): Promise<DnsReply> {
   const late = sleep(of.clock, of.timeoutMs, over.signal).then(() => {
     throw new Error("there was no answer in time");
   });
-  // After the attempt has ended, nobody handles this rejection.
+  // After the attempt has ended, this rejection has no other handler.
   late.catch(() => {});
   try {
     return await Promise.race([attempt(of, over.signal), late]);

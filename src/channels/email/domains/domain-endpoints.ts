@@ -54,7 +54,7 @@ export function domainEndpoints({ domains }: DomainEndpointPorts): readonly Endp
       summary: "Look at a domain's records again",
       description:
         "A name server that does not answer changes no status. Mail can be sent from the domain once it is verified.",
-      // What changes is what the name servers say.
+      // The result depends only on the name servers.
       effect: "report",
       isPaced: true,
       params: { domain: domainParameter },

@@ -1,4 +1,4 @@
-/** Leaves room within the 253 characters of a name for the longest name derived from it, that of its DKIM record. */
+/** Leaves enough of a name's 253 characters for the longest name derived from it, that of its DKIM record. */
 const CHARS_MAX = 220;
 /** At least two labels of letters, digits and inner hyphens (RFC 1035, 2.3.1); the last is not a number. */
 const DOMAIN = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+(?!\d+$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;

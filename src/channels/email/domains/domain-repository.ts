@@ -100,7 +100,7 @@ export class DomainRepository implements DomainStore {
   }
 }
 
-/** The domain with the key that signs its mail, if mail may be sent from it; otherwise null. */
+/** Returns the domain with the key that signs its mail, or null if no mail may be sent from it. */
 export function toVerifiedDomain(row: typeof domains.$inferSelect, vault: Vault): VerifiedDomain | null {
   const { tenantId, domain, selector, returnPathHost } = row;
   const relay = row.relayEnabled && row.relayStatus === "verified";
@@ -120,12 +120,12 @@ function ofTenant(tenantId: string, domain: string) {
   return and(eq(domains.domain, domain), eq(domains.tenantId, tenantId));
 }
 
-/** In the form of their column. */
+/** Converts findings to the form of their column. */
 export function storedFindings(findings: DomainVerdict["findings"]): (typeof domains.$inferSelect)["findings"] {
   return { all: findings.map(({ check, result, why }) => ({ check, result, why })) };
 }
 
-/** Where the DKIM key of a domain belongs. */
+/** Returns the location of a domain's DKIM key in the vault. */
 export function keyPlace(tenantId: string, domain: string): SecretPlace {
   return { tenantId, kind: "dkim", field: domain };
 }

@@ -30,7 +30,7 @@ const DnsRecord = Type.Object({
   priority: Type.Optional(Type.Integer({ description: "MX only." })),
 });
 
-/** A domain as its tenant sees it. */
+/** The tenant's view of a domain. */
 export const Domain = Type.Object(
   {
     Domain: Type.String(),
@@ -58,7 +58,7 @@ const Check = Type.Object({
   why: Type.Union([Type.String(), Type.Null()], { description: "One sentence; null where it passed." }),
 });
 
-/** A domain as operators see it, with the findings of its last verification. */
+/** The operators' view of a domain, with the findings of its last verification. */
 export const OperatorDomain = Type.Intersect(
   [
     Domain,
@@ -93,7 +93,7 @@ export const DOMAIN_EXAMPLE = {
   },
 } satisfies Static<typeof Domain>;
 
-/** The SPF record is missing, and the look-up of the DMARC record got no answer. */
+/** The SPF record is missing, and the lookup of the DMARC record got no answer. */
 export const FAILED_EXAMPLE = {
   ...DOMAIN_EXAMPLE,
   RelayStatus: "failed",

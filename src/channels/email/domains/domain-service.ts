@@ -35,7 +35,7 @@ export interface DomainServiceOptions {
  * Registers tenants' sending domains and verifies them.
  *
  * Invariants:
- * D1. Only a verification changes a status. A look-up without an answer does not.
+ * D1. Only a verification changes a status. A lookup without an answer does not.
  * D2. At most one verification per domain is in flight in this process; concurrent requests share its result. So the
  *     number of DNS questions is bounded by the number of domains, not of requests.
  */
@@ -149,7 +149,7 @@ export function newSelector(random: Random): string {
   return `wb${Buffer.from(random.fill(new Uint8Array(4))).toString("hex")}`;
 }
 
-/** D1. Without findings, nothing was checked. */
+/** D1. An empty list of findings leaves the status unchanged. */
 export function statusAfter(status: DomainStatus, findings: readonly Finding[]): DomainStatus {
   if (findings.some(({ result }) => result === "failed")) return "failed";
   return findings.length > 0 && findings.every(({ result }) => result === "passed") ? "verified" : status;

@@ -16,8 +16,8 @@ type Keys = Pick<RegisteredDomain, "domain" | "selector" | "publicKey" | "return
 const MX_PRIORITY = 10;
 
 /**
- * The records that a tenant publishes before the platform's relay sends its mail. `mailHost` receives bounces for the
- * platform; the SPF record at `spf.<mailHost>` lists the addresses that the platform sends from.
+ * Returns the records that a tenant publishes before the platform's relay sends its mail. `mailHost` receives bounces
+ * for the platform; the SPF record at `spf.<mailHost>` lists the addresses that the platform sends from.
  *
  * A value is a single text, even if it is longer than the 255 bytes of a string in a zone file.
  */
@@ -30,14 +30,14 @@ export function relayRecords({ domain, selector, publicKey, returnPathHost }: Ke
   };
 }
 
-/** The name of the platform's own SPF record, which tenants' records include. */
+/** Returns the name of the platform's own SPF record, which tenants' records include. */
 export function spfHost(mailHost: string): string {
   return `spf.${mailHost}`;
 }
 
 /**
- * The host that receives bounces of a domain's mail. It is a separate name, so the domain's own MX and SPF records stay
- * as they are.
+ * Returns the host that receives bounces of a domain's mail. It is a separate name, so the domain's own MX and SPF
+ * records stay as they are.
  */
 export function toReturnPathHost(domain: string): string {
   return `bounce.${domain}`;

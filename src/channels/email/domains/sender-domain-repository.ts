@@ -13,7 +13,7 @@ import { type DomainRepositoryOptions, storedFindings } from "./domain-repositor
 import { toReturnPathHost } from "./relay-records.ts";
 
 export interface SenderDomainRepositoryOptions extends DomainRepositoryOptions {
-  /** Of `MAIL_FROM`: lower case, ASCII. */
+  /** The domain of `MAIL_FROM`: lower case, ASCII. */
   readonly domain: string;
 }
 
@@ -25,7 +25,7 @@ export class SenderDomainRepository implements SenderDomainStore {
 
   constructor(private readonly options: SenderDomainRepositoryOptions) {}
 
-  /** As of the last `refresh`; null: its domain is not verified, and its mail is not signed. */
+  /** The signing key as of the last `refresh`; null if the domain is not verified, so its mail is not signed. */
   get signing(): DomainSigning | null {
     return this.signedWith;
   }
@@ -93,7 +93,7 @@ export class SenderDomainRepository implements SenderDomainStore {
   }
 }
 
-/** Where the DKIM key of the platform's sender belongs. */
+/** Returns the location of the DKIM key of the platform's sender in the vault. */
 export function senderKeyPlace(domain: string): SecretPlace {
   return { tenantId: "", kind: "dkim", field: domain };
 }

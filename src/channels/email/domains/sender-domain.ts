@@ -19,7 +19,8 @@ export interface SenderDomainOptions {
  * Verifies the domain of the platform's own sender like a tenant's, by the same four records: receivers act on a one-click
  * unsubscribe only if a signature covers it (RFC 8058, 4).
  *
- * Only a verification changes the status, one at a time in this process; a look-up without an answer changes nothing.
+ * Only a verification changes the status, one at a time in this process; a lookup without an answer leaves it
+ * unchanged.
  */
 export class PlatformSenderDomain implements SenderDomain {
   private inFlight: Promise<RegisteredDomain> | null = null;

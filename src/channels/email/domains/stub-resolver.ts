@@ -18,13 +18,13 @@ const SERVERS_MAX = 3;
 const ROUNDS = 2;
 /** After this time, no further server is tried. */
 const LOOKUP_MS_MAX = 6_000;
-/** A longer chain of aliases is taken for a loop. */
+/** A longer chain of aliases is treated as a loop. */
 const ALIASES_MAX = 8;
 const NO_ERROR = 0;
 const NO_SUCH_NAME = 3;
 
 /**
- * Asks recursive name servers and caches nothing, because a user who has just corrected a record wants to see the new
+ * Queries recursive name servers without a cache, because a user who has just corrected a record wants to see the new
  * one. The runtime's own resolver does not work here: Bun 1.4 returns the strings of one TXT record as several records
  * (oven-sh/bun, issue 21370), so one DKIM key looks like two, and it caches answers.
  */
@@ -64,7 +64,7 @@ export class StubResolver implements DnsResolver {
     return { kind: "unanswered", why: `${name} is an alias of an alias of an alias, without an end` };
   }
 
-  /** A server's reply, or why there is none. */
+  /** Returns a server's reply, or the reason why there is none. */
   private async ask(name: string, type: "TXT" | "MX"): Promise<DnsReply | string> {
     const { clock, timeoutMs = TIMEOUT_MS_DEFAULT } = this.options;
     const startedMs = clock.monotonicMs();
@@ -101,7 +101,7 @@ const RCODES: Readonly<Record<number, string>> = {
   5: "the name server refused to answer",
 };
 
-/** The name that the aliases lead to, or `name` itself. */
+/** Follows the aliases from `name` to the last one. */
 function endOfAliases(name: string, answers: readonly AnswerRecord[]): string {
   const targets = new Map(answers.flatMap((record) => (record.type === "CNAME" ? [[record.name, record.target]] : [])));
   let end = name;

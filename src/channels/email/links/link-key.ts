@@ -3,7 +3,7 @@ import { type Cipheriv, createCipheriv, hash } from "node:crypto";
 const HASH_BLOCK_BYTES = 64;
 const HASH_BYTES = 32;
 const CIPHER_BLOCK_BYTES = 16;
-/** More than the content of any link that is signed. */
+/** Longer than the content of any signed link. */
 const CONTENT_BYTES_MAX = 8_192;
 
 /**
@@ -11,7 +11,7 @@ const CONTENT_BYTES_MAX = 8_192;
  * each token, which costs more to create and collect than the computation itself.
  */
 export class LinkKey {
-  /** Prefixes of the two hashes of an HMAC (RFC 2104, 2), with room for the rest of the input. */
+  /** Prefixes of the two hashes of an HMAC (RFC 2104, 2), with space for the rest of the input. */
   private readonly inner: Buffer;
   private readonly outer: Buffer;
   private readonly counters = Buffer.alloc(CONTENT_BYTES_MAX);

@@ -1,24 +1,24 @@
 import { html, type InLanguages, type Markup, type PageContent } from "../../../http/page.ts";
 
-/* What people read who follow a link in an e-mail, in every language that pages are written in. */
+/* The pages behind the links in e-mails, in all languages of the service. */
 
-/** What a reader can do: leave the message's topic, or leave altogether, and take either back. */
+/** The reader's choices: to leave the message's topic, to leave altogether, and to undo either. */
 export const CHOICES = ["topic", "all", "undo_topic", "undo_all"] as const;
 export type Choice = (typeof CHOICES)[number];
 
-/** Of a reader who follows the unsubscribe link of a message. */
+/** The state of a reader who follows a message's unsubscribe link. */
 export interface Subscription {
   readonly tenantName: string;
-  /** What the message is about; null: nothing in particular. */
+  /** The message's topic; null if it has none. */
   readonly topic: string | null;
   readonly hasLeftTopic: boolean;
   readonly hasLeftAll: boolean;
 }
 
-/** What the reader has just done; null: nothing yet. */
+/** The reader's last action; null before the first one. */
 type Done = "left" | "returned" | null;
 
-/** The page behind an unsubscribe link: how things are, and what the reader can do. */
+/** Builds the page behind an unsubscribe link: the present state, and the reader's choices. */
 export function subscriptionPage(subscription: Subscription, done: Done): InLanguages<PageContent> {
   const { topic, hasLeftTopic, hasLeftAll } = subscription;
   const names = formatNames(subscription);
@@ -135,7 +135,7 @@ ${choiceForm("all", "Darme de baja", "quiet")}`,
   };
 }
 
-/** For a token that cannot be read: cut off, altered, or signed with a key that is no longer in use. */
+/** The page for an invalid token: cut off, altered, or signed with a key that is no longer in use. */
 export const BROKEN_UNSUBSCRIBE: InLanguages<PageContent> = {
   en: {
     title: "This link does not work",
@@ -163,7 +163,7 @@ export const BROKEN_CLICK: InLanguages<PageContent> = {
   },
 };
 
-/** When we fail to show a page. */
+/** The page after an internal error. */
 export const FAILED: InLanguages<PageContent> = {
   en: {
     title: "Something went wrong",
@@ -177,7 +177,7 @@ export const FAILED: InLanguages<PageContent> = {
   },
 };
 
-/** When nobody knows whether the click that unsubscribes was recorded. */
+/** The page for a failed unsubscribe click that may or may not have been recorded. */
 export const UNSUBSCRIBE_FAILED: InLanguages<PageContent> = {
   en: {
     title: "You may still be subscribed",
@@ -207,7 +207,7 @@ function againForm(button: string): Markup {
 </form>`;
 }
 
-/** What the pages name, isolated, so that its writing direction does not reorder the words around it. */
+/** Names on the pages, isolated so that their writing direction does not reorder the words around them. */
 interface Names {
   readonly sender: InLanguages<Markup>;
   readonly topic: Markup;
@@ -225,12 +225,12 @@ function formatNames({ tenantName, topic }: Subscription): Names {
 const NAME_CHARS_MAX = 100;
 
 /**
- * The name as it is safe to show: without characters that change the direction of other text or cannot be seen, without piles of
- * accents that cover other lines, and of limited length. Empty if nothing is left.
+ * Makes a name safe to display: without invisible characters or ones that change the direction of other text, without
+ * piles of accents that cover other lines, and of limited length. Empty if no character is left.
  */
 function shownName(name: string): string {
   const visible = name
-    // More than any page shows, and little enough for what follows.
+    // More than any page displays, and short enough for the steps that follow.
     .slice(0, 20 * NAME_CHARS_MAX)
     .toWellFormed()
     .replace(/[[\p{Bidi_Control}\p{Default_Ignorable_Code_Point}]--[\p{Join_Control}\p{Variation_Selector}]]/gv, "")

@@ -13,8 +13,8 @@ export type Link =
   /** `recipient` is the normalised address: a job forgets it once it has ended. */
   | { readonly purpose: "unsubscribe"; readonly tenantId: string; readonly jobId: string; readonly recipient: string }
   /**
-   * The same from messages on one topic. A purpose of its own: a former release refuses such a token rather than take the topic for
-   * a part of the address.
+   * The same for messages on one topic. It has a separate purpose, so that a former release refuses such a token
+   * instead of reading the topic as part of the address.
    */
   | {
       readonly purpose: "unsubscribe topic";
@@ -28,12 +28,12 @@ export type LinkPurpose = Link["purpose"];
 export type LinkOf<P extends LinkPurpose> = Extract<Link, { purpose: P }>;
 
 export interface LinkSigner {
-  /** The link's token: letters, digits, `-` and `_`. The same link always has the same token. */
+  /** Returns the link's token: letters, digits, `-` and `_`. The same link always has the same token. */
   sign(link: Link): string;
 }
 
 export interface LinkReader {
-  /** The link that was signed, or null: altered, of another purpose, or not ours. */
+  /** Returns the signed link; null for a token that is altered, of another purpose, or not ours. */
   read<P extends LinkPurpose>(purpose: P, token: string): LinkOf<P> | null;
 }
 
@@ -50,8 +50,8 @@ const PURPOSES = ["open", "click", "unsubscribe", "unsubscribe topic"] as const 
  * The tokens in tracking and unsubscribe links: base64url of a tag and the link's encrypted content.
  *
  * The tag is HMAC-SHA-256 over the content (RFC 2104), and AES-256-CTR with the tag as its initial counter encrypts the
- * content: the construction of RFC 5297 with HMAC as its function. So nobody without the key can create or alter a
- * token, or read its content, above all the recipient's address, in the logs of servers that a link passes.
+ * content: the construction of RFC 5297 with HMAC as its function. Only a holder of the key can therefore create or
+ * alter a token, or read its content, above all the recipient's address, in the logs of servers that a link passes.
  *
  * The keys are derived from a master key by HKDF-SHA-256 (RFC 5869), two per purpose: a token for one purpose is
  * invalid for all others, and no other use of the master key shares these keys.
@@ -97,7 +97,7 @@ export class LinkTokens implements LinkSigner, LinkReader {
   }
 }
 
-/** The link of a message's unsubscribe token, whether or not the message has a topic. */
+/** An unsubscribe link, with or without a topic. */
 export type UnsubscribeLink = LinkOf<"unsubscribe"> | LinkOf<"unsubscribe topic">;
 
 export function readUnsubscribeLink(links: LinkReader, token: string): UnsubscribeLink | null {
@@ -109,7 +109,10 @@ function deriveKey(master: Uint8Array, purpose: LinkPurpose): LinkKey {
   return new LinkKey(bytes.subarray(0, KEY_BYTES), bytes.subarray(KEY_BYTES));
 }
 
-/** Allocates the tag, the job id's 16 bytes, the length of the tenant's id, the id, and what else the purpose needs. */
+/**
+ * Encodes space for the tag, the job id's 16 bytes, the length of the tenant's id, the id, and the purpose's other
+ * data.
+ */
 function encode(link: Link): Buffer {
   const rest = encodeRest(link);
   const { tenantId } = link;
@@ -137,7 +140,7 @@ function encodeRest(link: Link): string {
   }
 }
 
-/** Decodes what `encode` wrote; the tag has been verified. */
+/** Decodes the output of `encode`, once the tag is verified. */
 function decode<P extends LinkPurpose>(purpose: P, content: Buffer): LinkOf<P> | null {
   const hex = content.toString("hex", 0, JOB_BYTES);
   const jobId = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");

@@ -4,13 +4,13 @@ import type { FrontDoor } from "../../../http/front-door.ts";
 import { type InLanguages, LANGUAGE_HEADER, type PageContent, pageAnswer, wantsPage } from "../../../http/page.ts";
 import { pathText } from "../../../http/parameters.ts";
 
-/** What all public links have in common. The token is the only check: no key and no rate limit. */
+/** Members shared by the endpoints of all public links. The token is the only check: no key and no rate limit. */
 export const publicLink = {
   tag: "Public links",
   params: { token: pathText("The signed token of a link in a message.", "vhkzlDfNYsGDYPJ4") },
 } as const;
 
-/** What the links have in common that people follow. */
+/** Members shared by the endpoints of links that people follow. */
 export const humanLink = {
   ...publicLink,
   headers: [LANGUAGE_HEADER],
@@ -20,7 +20,7 @@ export const humanLink = {
   },
 } as const;
 
-/** Has errors answered to people with pages: an unknown link, and everything else. */
+/** Answers errors with pages for people: one for an unknown link, one for all other errors. */
 export function explainErrors(
   door: FrontDoor,
   exchange: Exchange,
@@ -32,7 +32,7 @@ export function explainErrors(
   };
 }
 
-/** The token in the last path segment of a public link, without any file extension. */
+/** Extracts the token from the last path segment of a public link, without any file extension. */
 export function linkToken(request: Request): string {
   const { url } = request;
   const end = url.search(/[?#]/);

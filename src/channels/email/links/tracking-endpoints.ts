@@ -9,7 +9,7 @@ import { explainErrors, humanLink, linkToken, publicLink } from "./public-link.t
 
 export interface TrackingEndpointPorts {
   readonly links: LinkReader;
-  /** Records what readers do; returns at once. */
+  /** Records readers' actions; returns at once. */
   readonly engagements: { note(engagement: Engagement): void };
 }
 
@@ -20,11 +20,11 @@ interface Engagement {
   readonly jobId: string;
   /** Target of the click; null for an open. */
   readonly url: string | null;
-  /** The program that asked; null: none that is known. */
+  /** The requesting program; null if it is unknown. */
   readonly by: KnownProgram | null;
 }
 
-/** The tracking pixel and the links in messages. Readers are not authenticated, and nothing is counted twice. */
+/** The tracking pixel and the links in messages. Readers are not authenticated, and each action is counted once. */
 export function trackingEndpoints(ports: TrackingEndpointPorts): readonly Endpoint[] {
   return [
     endpoint({
@@ -62,7 +62,7 @@ export function trackingEndpoints(ports: TrackingEndpointPorts): readonly Endpoi
   ];
 }
 
-/** Answers every request alike, so nobody can find out which tokens exist. */
+/** Answers every request alike, so a caller cannot find out which tokens exist. */
 function answerOpen({ links, engagements }: TrackingEndpointPorts, exchange: Exchange): Response {
   const { request } = exchange;
   const link = links.read("open", linkToken(request).replace(/\.gif$/, ""));
@@ -78,7 +78,7 @@ function answerOpen({ links, engagements }: TrackingEndpointPorts, exchange: Exc
   return exchange.body(200, PIXEL, { ...NEVER_CACHED, "content-type": "image/gif" });
 }
 
-/** Redirects only to the target in a valid token, so nobody can disguise other links with our domain. */
+/** Redirects only to the target in a valid token, so other links cannot be disguised with our domain. */
 function answerClick({ links, engagements }: TrackingEndpointPorts, door: FrontDoor, exchange: Exchange): Response {
   explainErrors(door, exchange, { broken: BROKEN_CLICK, failed: FAILED });
   const { request } = exchange;

@@ -27,12 +27,15 @@ export interface UnsubscribeEndpointPorts {
   readonly directory: Pick<TenantDirectory, "byId">;
   /** The recipients that a tenant must not send to. */
   readonly suppressions: {
-    /** Puts it on the list, for the topic alone if there is one, and writes nothing where it is there for this reason. */
+    /**
+     * Adds the recipient to the list, for the topic alone if there is one. Writes only if the recipient is not yet on
+     * it for this reason.
+     */
     ensure(tenant: Tenant, of: Leaving, reason: "unsubscribed"): Promise<Done<unknown> | Missing<"tenant">>;
-    /** Takes it off the list, if it is there for this reason. */
+    /** Removes the recipient from the list, if it is there for this reason. */
     remove(tenant: Tenant, name: string, reason: "unsubscribed"): Promise<Done<unknown> | Missing<"tenant">>;
   };
-  /** `name`: on the list. */
+  /** `name`: the recipient's name on the list. */
   readonly registry: { suppressionReason(tenantId: string, name: string): Promise<SuppressionReason | null> };
 }
 
@@ -44,7 +47,10 @@ interface Leaving {
 
 const OneClick = Type.Object({ "List-Unsubscribe": Type.Optional(Type.Literal("One-Click")) });
 
-/** What a mail program adds to the address, or a choice that a message has not, is as if there were no choice. */
+/**
+ * An unknown value, such as a mail program's addition to the address, or a choice that the message does not offer
+ * counts as no choice.
+ */
 const choiceParameter: QueryParameter<Choice | null> = {
   description:
     `What a button of the page stands for: ${CHOICES.join(", ")}. Without one of these the reader leaves the message's topic, or ` +
@@ -55,9 +61,9 @@ const choiceParameter: QueryParameter<Choice | null> = {
 };
 
 /**
- * `/u/{token}`, the target of `List-Unsubscribe` (RFC 8058). GET only shows a page with choices, because programs
- * follow links that nobody clicked. POST unsubscribes, from the page's button or a mail program, and is safe to repeat.
- * Token and address hold all that is needed, so the body is not read.
+ * `/u/{token}`, the target of `List-Unsubscribe` (RFC 8058). GET only returns a page with choices, because programs
+ * follow links without a person's click. POST unsubscribes, from the page's button or a mail program, and is safe to
+ * repeat. Token and address contain all the data, so the body is not read.
  */
 export function unsubscribeEndpoints(ports: UnsubscribeEndpointPorts): readonly Endpoint[] {
   const runs = new SharedRuns<Done<unknown> | Missing<"tenant">>();
@@ -121,7 +127,7 @@ function getTopic(link: UnsubscribeLink): string | undefined {
   return link.purpose === "unsubscribe topic" ? link.topic : undefined;
 }
 
-/** The topic's choices are those of a message that has one. */
+/** Ignores the topic's choices for a message without a topic. */
 function choiceFor(link: UnsubscribeLink, given: Choice | null): Choice {
   if (link.purpose === "unsubscribe topic") return given ?? "topic";
   return given === "undo_topic" || given === "undo_all" ? "undo_all" : "all";
@@ -142,7 +148,10 @@ async function find(
   return { tenant, link };
 }
 
-/** While nobody can tell, the reader is asked: a second click does no harm. `now`: what is known already. */
+/**
+ * If the state cannot be read, the page offers all choices: a second click is harmless. `now`: the parts that are
+ * already known.
+ */
 async function loadSubscription(
   ports: UnsubscribeEndpointPorts,
   { name: tenantName }: Tenant,

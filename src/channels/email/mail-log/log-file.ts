@@ -1,14 +1,14 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { beginsWith, HEAD_BYTES_MAX, type LogHead, type LogPlace, readHead } from "./log-place.ts";
 
-/** Lines without their line breaks, and the place after the last of them. */
+/** Lines without their line breaks, and the position after the last of them. */
 export interface LogLines {
   readonly lines: readonly string[];
   readonly place: LogPlace;
 }
 
 /**
- * One log file, read line by line from a given place. It stays open when it is renamed.
+ * Reads one log file line by line from a given position. It stays open when it is renamed.
  *
  * R1. Each line is returned once, after its line break has been written.
  * R2. A line longer than `LINE_BYTES_MAX` is skipped up to its line break, so memory is bounded.
@@ -19,7 +19,7 @@ export class LogFile {
   /** The start of a line whose end has not been written yet. */
   private rest: Buffer = Buffer.alloc(0);
   private isSkipping = false;
-  /** Bytes read so far. `rest` lies after the place. */
+  /** Bytes read so far, including `rest`. */
   private readTo: number;
 
   private constructor(
@@ -47,7 +47,7 @@ export class LogFile {
     return { inode: this.inode, offset: this.offset, head: this.head };
   }
 
-  /** The complete lines in the next chunk of the file, perhaps none; null at its end. */
+  /** Returns the complete lines in the next chunk of the file, perhaps none; null at its end. */
   async read(): Promise<LogLines | null> {
     const { bytesRead } = await this.file.read(this.buffer, 0, CHUNK_BYTES, this.readTo);
     if (bytesRead === 0) return null;
@@ -69,7 +69,7 @@ export class LogFile {
     return { lines, place: this.place };
   }
 
-  /** The text after the last line break of a file that nobody writes to any more. */
+  /** Returns the text after the last line break of a file that is no longer written to. */
   takeRest(): LogLines | null {
     if (this.rest.length === 0 || this.isSkipping) return null;
     const lines = [this.rest.toString("utf8")];

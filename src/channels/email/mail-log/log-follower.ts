@@ -7,18 +7,18 @@ import { findSuccession } from "./log-succession.ts";
 
 export interface LogFollowerOptions {
   readonly path: string;
-  /** Where to continue; null: at the start of the file. */
+  /** The position to continue from; null for the start of the file. */
   readonly place: LogPlace | null;
   readonly clock: Clock;
-  /** Takes the next lines and the place after them. Reading continues when it resolves. Must not reject. */
+  /** Processes the next lines and the position after them. Reading continues when it resolves. Must not reject. */
   onLines(lines: readonly string[], place: LogPlace): Promise<void>;
   onNote(note: FollowerNote): void;
 }
 
 /**
- * `lost`: the file that was being read is gone, and lines with it. `truncated`: the log was emptied in place.
- * `rotated`: another file is being read. `unreadable`: the log does not exist or cannot be read at the moment; the
- * follower tries again. `readable`: the log is being read, reported at every poll.
+ * `lost`: the file that was being read is gone, and lines with it. `truncated`: the log was emptied without being
+ * renamed. `rotated`: another file is being read. `unreadable`: the log does not exist or cannot be read at the moment;
+ * the follower tries again. `readable`: the log is being read, reported at every poll.
  */
 export type FollowerNote =
   | { readonly kind: "lost" }
@@ -28,12 +28,13 @@ export type FollowerNote =
   | { readonly kind: "unreadable"; readonly error: string };
 
 /**
- * Follows a log that is appended to, renamed and recreated, or emptied in place.
+ * Follows a log that is appended to, renamed and recreated, or truncated.
  *
  * Invariants:
  * L1. Every line is delivered in order. A renamed file is read to its end before its successor is started, and only
- *     after it has been quiet for a while under its new name, because its writer keeps writing to it until it learns of the rotation.
- * L2. A follower that starts at a place delivers everything after it, even if the log was rotated in the meantime.
+ *     after it has been quiet for a while under its new name, because its writer keeps writing to it until it notices
+ *     the rotation.
+ * L2. A follower that starts at a position delivers everything after it, even if the log was rotated in the meantime.
  * L3. While the log does not exist or cannot be read, the follower tries again at every poll.
  */
 export class LogFollower {
@@ -41,7 +42,7 @@ export class LogFollower {
   private following: Promise<void> | null = null;
   private file: LogFile | null = null;
   private place: LogPlace | null;
-  /** A file that was read to its end and must not be reopened, although the place is in it. */
+  /** A file that was read to its end and must not be reopened, although the position is in it. */
   private finishedInode: string | null = null;
   /** When the file was last read from, opened, or seen at the log's path; in monotonic milliseconds. */
   private quietSinceMs = 0;
@@ -64,7 +65,7 @@ export class LogFollower {
     await this.following;
   }
 
-  /** How far reading is behind writing. */
+  /** Returns how far reading is behind writing. */
   async lag(): Promise<{ readonly bytes: number; readonly seconds: number }> {
     const { clock, path } = this.options;
     const size = await stat(path).then(
@@ -82,7 +83,7 @@ export class LogFollower {
       try {
         if (await this.step()) continue;
       } catch (error) {
-        // Lines that were read but not delivered are read again: the place is after the last delivered line.
+        // Lines that were read but not delivered are read again: the position is after the last delivered line.
         await this.close();
         onNote({ kind: "unreadable", error: String(error) });
       }
@@ -180,7 +181,7 @@ export class LogFollower {
 const POLL_MS = 200;
 /** How long the log may be missing before that is reported. */
 const MISSING_MS = 5_000;
-/** How long a renamed file must be quiet before it is closed; by then its writer has learned of the rotation. */
+/** How long a renamed file must be quiet before it is closed; by then its writer has noticed the rotation. */
 const QUIET_MS = 1_500;
 
 async function readInode(path: string): Promise<string | null> {

@@ -20,7 +20,7 @@ export interface LogHead {
 /** Enough for a time, a process and a queue id: no two logs begin with the same bytes. */
 export const HEAD_BYTES_MAX = 256;
 
-/** The first `bytes` bytes of the file, or fewer if it is shorter. */
+/** Reads the first `bytes` bytes of the file, or fewer if it is shorter. */
 export async function readHead(file: FileHandle, bytes: number): Promise<LogHead> {
   const buffer = Buffer.alloc(bytes);
   const { bytesRead } = bytes === 0 ? { bytesRead: 0 } : await file.read(buffer, 0, bytes, 0);

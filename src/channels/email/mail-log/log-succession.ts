@@ -11,7 +11,7 @@ export interface Succession {
 }
 
 /**
- * Finds the file that contains `place`, under the name that rotation gave it, and the files after it: `log.1`,
+ * Finds the file that contains the position, under the name that rotation gave it, and the files after it: `log.1`,
  * `log-20261121`, `log.20261121-0300`, not compressed, in the same folder. If rotation copied the log and then
  * truncated it, the copy is identified by its first bytes.
  */
@@ -40,7 +40,7 @@ interface Seen {
   readonly modifiedNs: bigint;
 }
 
-/** Another log may begin with the same bytes if there are fewer. */
+/** With fewer bytes, another log may begin with the same ones. */
 const DISTINCT_BYTES_MIN = 64;
 const ROTATED_MAX = 100;
 const COMPRESSED = /\.(?:gz|bz2|xz|zst|lz4|lzma|zip)$/;

@@ -14,11 +14,11 @@ import { PostfixQueue, parseDeferrals, type QueueChanges, type QueuedMail, UNKNO
 export interface MailLogOptions {
   /** The path of Postfix's log. */
   readonly path: string;
-  /** Folder in which the place is stored. */
+  /** Folder in which the position is stored. */
   readonly home: string;
   /** Resolves when the report need not be repeated. */
   onReport(report: DeliveryReport): Promise<void>;
-  /** Whose job it is; null: nobody's. Rejects with `UnavailableError` or `TransportError`. */
+  /** Finds the job's tenant, or null. Rejects with `UnavailableError` or `TransportError`. */
   readonly owners: { ownerOf(jobId: string): Promise<string | null> };
   readonly clock: Clock;
   readonly telemetry: Telemetry;
@@ -28,9 +28,9 @@ export interface MailLogOptions {
  * Reads the MTA's log and reports the outcomes of the jobs' messages.
  *
  * Invariants:
- * M1. The stored place is never after a line whose report was not taken. After a crash lines are read again; the
+ * M1. The stored position is never after a line whose report was not taken. After a crash lines are read again; the
  *     receiver of the reports discards duplicates.
- * M2. The map from queue ids to messages is stored together with the place, so a line finds its message however long
+ * M2. The map from queue ids to messages is stored together with the position, so a line finds its message however long
  *     ago that was logged.
  * M3. At most `REPORTS_MAX` reports and `PIECES_MAX` chunks of the log are in flight. If reports are not taken, reading
  *     pauses; the log itself is the buffer.
@@ -69,7 +69,7 @@ export class MailLog {
     return this.watch.health;
   }
 
-  /** Continues at the stored place. Throws if the place cannot be stored. */
+  /** Continues at the stored position. Throws if positions cannot be stored. */
   start(): void {
     if (this.running !== null || this.stopping.signal.aborted) return;
     const { home, path, clock } = this.options;
@@ -153,7 +153,7 @@ export class MailLog {
     }
   }
 
-  /** Stores the place after the last chunk before which all reports are taken. */
+  /** Stores the position after the last chunk up to which all reports are taken. */
   private save(): void {
     // After a stop, the receiver may resolve without having taken the reports.
     if (this.running === null || this.stopping.signal.aborted) return;
@@ -169,7 +169,7 @@ export class MailLog {
       this.running.store.save(place, changes);
       this.unsaved = new Map();
     } catch (error) {
-      // The disk may be full: the next chunk's place covers this one too.
+      // The disk may be full: the next chunk's position covers this one too.
       this.unsaved = changes;
       this.options.telemetry.log("error", "the place in the mail log was not stored", { error: String(error) });
     }
@@ -202,7 +202,7 @@ export class MailLog {
     }
   }
 
-  /** A new form may be that of each line from now on: one of them in a while is enough. */
+  /** Every line may have a new form from now on, so only one of them is logged at a time. */
   private noteUnreadable(text: string): void {
     const { clock, telemetry, path } = this.options;
     telemetry.count("mail_log_lines_unreadable");
@@ -222,7 +222,7 @@ export class MailLog {
       postfixQueue.defer(line, line.recipient, printable(line.text), nowMs);
       return null;
     }
-    // A filter on this machine took it and has requeued it already.
+    // A filter on this machine accepted the message and has requeued it already.
     const requeuedAs = line.kind === "delivered" ? REQUEUED.exec(line.said)?.[1] : undefined;
     if (requeuedAs !== undefined && postfixQueue.holds(requeuedAs, mail.job)) return null;
     const { jobId, tenantId } = mail.job;
@@ -230,7 +230,7 @@ export class MailLog {
       postfixQueue.settle(line, line.recipient, nowMs);
       return [{ jobId, tenantId, ...about(mail.job, line.recipient, toVerdict(line)) }];
     }
-    // Postfix names nobody: those whom it has put off last.
+    // Postfix names no recipient: the message expired for those deferred last.
     const putOff = parseDeferrals(mail);
     return Array.from(putOff.size === 0 ? [["", null] as const] : putOff, ([recipient, reason]) => ({
       jobId,
@@ -284,7 +284,7 @@ function classifyOwner(mail: QueuedMail | null): "ours" | "foreign" | "unmatched
 
 type Verdict = Pick<DeliveryReport, "type" | "result" | "suppressRecipient">;
 
-/** Names the recipient if it is not the job's own; "": it is not known. */
+/** Names the recipient if it is not the job's own; "" stands for an unknown one. */
 function about(job: MailedJob | null, recipient: string, verdict: Verdict): Verdict {
   const further = job === null || recipient === "" ? undefined : furtherRecipient(job, recipient);
   return further === undefined ? verdict : { ...verdict, result: { recipient: further, ...verdict.result } };

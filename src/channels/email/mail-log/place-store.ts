@@ -29,7 +29,7 @@ export class PlaceStore {
 
   private constructor(
     home: string,
-    /** The log's path; one data folder can store the places of several logs. */
+    /** The log's path; one data folder can store the positions of several logs. */
     private readonly path: string,
   ) {
     this.db = new Database(join(home, "mail-log.sqlite"), { create: true, strict: true });
@@ -53,7 +53,7 @@ export class PlaceStore {
     return new PlaceStore(home, path);
   }
 
-  /** Null: the log has never been read. */
+  /** Returns the stored position; null if the log has never been read. */
   place(): LogPlace | null {
     const row = this.db
       .query<PlaceRow, [string]>("SELECT inode, offset, head_bytes, head_digest FROM places WHERE path = ?")

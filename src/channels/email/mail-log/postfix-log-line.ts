@@ -7,12 +7,12 @@ export interface QueueRef {
 }
 
 /**
- * What a line of Postfix's log says about a message's delivery.
+ * A line of Postfix's log about a message's delivery.
  *
  * - `named`: the message got its queue id; `messageId` is its Message-ID header. Always the first of these lines.
  * - `returns_to`: the queue manager has it, and its return path names a job.
  * - `delivered`: an external server accepted it. `said` is the server's reply.
- * - `handed_over`: it went to a program or a mailbox store on this machine, which says nothing about its delivery.
+ * - `handed_over`: it went to a program or a mailbox store on this machine, which does not prove its delivery.
  * - `bounced`: permanently refused. `deferred`: it stays in the queue.
  * - `expired`: it was in the queue for too long; Postfix gave it up for all remaining recipients.
  * - `notified`: a notification about it was queued under `notificationId`.
@@ -46,7 +46,7 @@ export interface RefusedMail {
   readonly command: string | null;
 }
 
-/** Parses one line, without its line break. Null: it says nothing about a message's delivery. */
+/** Parses one line, without its line break. Returns null if it is not about a message's delivery. */
 export function parsePostfixLogLine(line: string): PostfixLogLine | null {
   const head = HEAD.exec(line) ?? HEAD_RFC5424.exec(line);
   if (head === null) return tellsOutcome(line) && !TAG.test(line) ? UNREADABLE : null;
@@ -73,8 +73,9 @@ const UNREADABLE: PostfixLogLine = { kind: "unreadable", instance: "", queueId: 
 const QUEUE_ID = "([0-9A-F]{6,20}|[0-9BCDFGHJKLMNPQRSTVWXYZbcdfghjklmnpqrstvwxyz]{10,32}): ";
 
 /**
- * The first word with a colon is the program, `instance/…/program[pid]:`, whatever the logger writes before it: a time in any form, a
- * host, a container's name. No later word can be it, because remote servers and clients choose those.
+ * The first word with a colon is the program, `instance/…/program[pid]:`, whatever the logger writes before it: a time
+ * in any form, a host, a container's name. Later words are not considered, because remote servers and clients choose
+ * them.
  */
 const HEAD = new RegExp(
   String.raw`^(?:\S{0,255}[^\s:]\s{1,8}){0,12}([\w.-]{1,64})\/(?:[\w.-]{1,64}\/){0,8}([\w-]{1,64})\[\d{1,10}\]: (?:\[ID \d{1,10} [\w.]{1,64}\] )?${QUEUE_ID}`,
@@ -85,10 +86,10 @@ const HEAD_RFC5424 = new RegExp(
   String.raw`^<\d{1,3}>1 \S{1,64} \S{1,255} ([\w.-]{1,64})\/(?:[\w.-]{1,64}\/){0,8}([\w-]{1,64}) \S{1,128} \S{1,32} (?:-|\[[^\]]{0,1024}\]) {1,4}\uFEFF?${QUEUE_ID}`,
 );
 
-/** Any program's name and colon: what it writes behind them may quote Postfix. */
+/** Any program's name and colon; the text after them may quote Postfix. */
 const TAG = /^(?:\S{0,255}[^\s:]\s{1,8}){0,12}[\w./-]{1,255}(?:\[\d{1,10}\])?:\s/;
 
-/** Whether the line tells an outcome, in whatever wrapping. */
+/** Whether the line reports an outcome, in whatever wrapping. */
 function tellsOutcome(line: string): boolean {
   return /\bto=/.test(line) && /\bstatus=\w{1,64} \(/.test(line);
 }
@@ -98,14 +99,14 @@ const EXPIRED = /, status=(?:force-)?expired, returned to sender/;
 
 const NOTIFIED = /^sender (?:non-delivery|delay|delivery status) notification: (\w+)$/;
 
-/** `key=value`: an address in angle brackets, which may hold `>` within quotes, or anything up to a comma. */
+/** `key=value`: an address in angle brackets, which may contain `>` within quotes, or anything up to a comma. */
 const FIELD = /([\w-]{1,64})=(?:<((?:"(?:[^"\\]|\\.)*"|[^">])*)>|([^,]*))/y;
 /** Up to the next field, whatever stands in between. */
 const SEPARATOR = /[^,]*,\s*/y;
 
 interface Fields {
   readonly named: ReadonlyMap<string, string>;
-  /** What follows `status=`, to the end of the line; null if there is none. */
+  /** The text after `status=`, to the end of the line; null if there is none. */
   readonly status: string | null;
 }
 
@@ -132,7 +133,7 @@ function parseFields(text: string): Fields {
 
 const FIELDS_MAX = 64;
 
-/** A word, and the reason in parentheses, which may hold some itself. */
+/** A word, and the reason in parentheses, which may contain further ones. */
 const STATUS = /^([\w-]{1,64})(?:\s+\((.*)\))?/;
 const ENHANCED_CODE = /^\d\.\d{1,3}\.\d{1,3}$/;
 

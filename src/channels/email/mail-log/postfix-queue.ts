@@ -5,7 +5,7 @@ import type { QueueRef } from "./postfix-log-line.ts";
 export interface QueuedMail {
   /** Null: not our message, for example a notification by Postfix itself. */
   readonly job: MailedJob | null;
-  /** Reason of the last deferral, or null; of a message to several recipients, JSON text of the reasons by recipient. */
+  /** Reason of the last deferral, or null; for a message to several recipients, JSON text of the reasons by recipient. */
   readonly deferral: string | null;
   /** When the log last mentioned it (unix ms). */
   readonly seenMs: number;
@@ -48,7 +48,10 @@ export class PostfixQueue {
     this.forgetOldest(nowMs);
   }
 
-  /** A message that is sent as it came has a Message-ID of its own, and its return path names the job, but no tenant. */
+  /**
+   * Records the return path of a message that is sent unchanged: it names the job, but no tenant, and the Message-ID is
+   * the sender's own.
+   */
   returnsTo(ref: QueueRef, jobId: string): void {
     const mail = this.entries.get(formatKey(ref));
     if (mail?.job === null) this.put(formatKey(ref), { ...mail, job: { jobId, tenantId: UNKNOWN_TENANT } });
@@ -120,14 +123,14 @@ export class PostfixQueue {
   }
 }
 
-/** Of a job that its return path names. */
+/** Stands for the tenant of a job that is known only from its return path. */
 export const UNKNOWN_TENANT = "";
 
-/** Most recipients of a message that are put off, and the length of a reason among several. */
+/** Most deferred recipients of a message, and the length of a reason among several. */
 const DEFERRALS_MAX = 50;
 const REASON_CHARS_MAX = 300;
 
-/** Whom the message was put off for, and why. The job's own recipient, who is not known by name, is "". */
+/** Returns the reasons for deferral by recipient. The job's own recipient, whose address is unknown here, is "". */
 export function parseDeferrals({ job, deferral }: QueuedMail): Map<string, string | null> {
   if (job?.mark === undefined) return new Map([["", deferral]]);
   // Written by `defer`; a former release wrote the reason alone.

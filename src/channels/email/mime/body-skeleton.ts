@@ -17,7 +17,7 @@ type Run =
       readonly around: readonly string[];
       /** Index of the first value. */
       readonly from: number;
-      /** What follows the run: nothing, because a line has ended; a soft break; or the end of the text. */
+      /** The end of the run: the end of a line, a soft break, or the end of the text. */
       readonly end: "line" | "soft" | "text";
     };
 
@@ -135,7 +135,10 @@ class RunWriter {
 
 const BEFORE_BLANK = /^[^ \t] $/;
 
-/** Where to break a long line: after a tag or before a space if there is one, and always between two characters. */
+/**
+ * Finds the position at which to break a long line: after a tag or before a space if there is one, and always between
+ * two characters.
+ */
 function findCut(text: string): number {
   for (let at = CUT_FROM; at < CUT_TO; at += 1)
     if (text[at - 1] === ">" || BEFORE_BLANK.test(text.slice(at - 1, at + 1))) return at;

@@ -29,8 +29,8 @@ const SIGNED_FIELDS = [
 ];
 
 /**
- * The DKIM-Signature of a message (rsa-sha256, relaxed/relaxed), with a line end. RSA-2048 takes more than half a
- * millisecond, on a separate thread, while the message waits. Rejects if the key is unusable.
+ * Creates the DKIM-Signature of a message (rsa-sha256, relaxed/relaxed), with a line end. RSA-2048 takes more than half
+ * a millisecond, on a separate thread, while the message waits. Rejects if the key is unusable.
  */
 export async function dkimSignature(
   fields: readonly HeaderField[],
@@ -54,13 +54,13 @@ export async function dkimSignature(
   return `${lines}\r\n`;
 }
 
-/** A body, with what follows its text. */
+/** A body's text, and the rest after it. */
 export interface SignedBody {
   readonly text: string;
   readonly rest?: MessageRest | undefined;
 }
 
-/** Of a long body the hash is made in turns, between which other work runs. */
+/** Hashes a long body in steps, between which other work runs. */
 async function hashBody({ text, rest }: SignedBody): Promise<string> {
   if (rest === undefined) return hash("sha256", relaxedBody(text), "base64");
   const digest = createHash("sha256").update(relaxedLines(text));

@@ -59,7 +59,7 @@ const TYPES: Readonly<Record<string, string>> = {
   vcf: "text/vcard",
 };
 
-/** The media type of a file by its name. */
+/** Returns the media type of a file by its name. */
 export function typeByName(filename: string): string {
   const ending = filename.slice(filename.lastIndexOf(".") + 1).toLowerCase();
   return (Object.hasOwn(TYPES, ending) ? TYPES[ending] : undefined) ?? detectMimeType(filename);

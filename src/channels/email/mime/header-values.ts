@@ -7,15 +7,15 @@ export interface NamedAddress {
   readonly name: string | null;
 }
 
-/** The mailbox as a header's value and as an envelope address; null if it can be neither. */
+/** A mailbox as a header's value and as an envelope address. */
 export interface Mailbox {
   readonly value: string;
   readonly address: string;
 }
 
 /**
- * A subject as a header's value, in encoded words (RFC 2047) if it needs them. A text that already looks like encoded
- * words is encoded itself, so it arrives as it was written; nodemailer would pass it through as encoded by its caller.
+ * Converts a subject to a header's value, in encoded words (RFC 2047) if necessary. A text that already looks like
+ * encoded words is encoded too, so it arrives unchanged; nodemailer would pass it through as already encoded.
  */
 export function subjectValue(subject: string): string {
   if (PLAIN_TEXT.test(subject) && !subject.includes("=?") && !UNFOLDABLE.test(subject)) return subject;

@@ -2,17 +2,17 @@ import { dkimSignature, type HeaderField } from "./dkim-signature.ts";
 import { folded, formatDate, type MailMessage, type MailParts } from "./mail-message.ts";
 import { KeptLines } from "./message-rest.ts";
 
-/** What a delivery adds to a message that is sent as it came. */
+/** The parts that a delivery adds to a message that is sent unchanged. */
 export interface KeptMailParts
   extends Pick<MailParts, "from" | "to" | "envelopeFrom" | "dateMs" | "headers" | "signer"> {
-  /** Names the job; the message's own where it has none. */
+  /** Our Message-ID, which names the job; used if the message has none. */
   readonly messageId: string;
   /** Head, empty line and body. */
   readonly bytes: Buffer;
   readonly isEightBit: boolean;
 }
 
-/** The message with its sender, its unsubscribe link and its signature. */
+/** Adds sender, unsubscribe link and signature to the message. */
 export async function keptMail(parts: KeptMailParts): Promise<MailMessage> {
   const { from, to, envelopeFrom, dateMs, headers, signer, messageId, bytes, isEightBit } = parts;
   const headEnd = bytes.indexOf("\r\n\r\n");
@@ -32,7 +32,7 @@ export async function keptMail(parts: KeptMailParts): Promise<MailMessage> {
   return { from: envelopeFrom, to: to.address, text, rest, ...(isEightBit && { isEightBit }) };
 }
 
-/** Names the job to those who have the message, whose Message-ID is its own. */
+/** Names the job in a message that has its own Message-ID. */
 export const JOB_FIELD = "X-Waybill-Job";
 const CRLF = Buffer.from("\r\n");
 

@@ -12,15 +12,18 @@ import { type Attachment, alternative, withAttachments } from "./multipart.ts";
 export interface MailMessage {
   readonly from: string;
   readonly to: string;
-  /** Absent: it goes to `to` alone. */
+  /** Default: none, the message goes to `to` alone. */
   readonly further?: FurtherRecipients;
-  /** Whether an address in its headers has letters beyond ASCII, which only relays with SMTPUTF8 take (RFC 6532). Absent: no. */
+  /**
+   * Whether an address in its headers has letters beyond ASCII, which only relays with SMTPUTF8 accept (RFC 6532).
+   * Default: false.
+   */
   readonly isUtf8?: boolean;
   /** Headers and body (RFC 5322), with CRLF line ends. ASCII, except for non-ASCII addresses. */
   readonly text: string;
-  /** The rest of the body, if the message has attachments or is sent as it came. */
+  /** The rest of the body, if the message has attachments or is sent unchanged. */
   readonly rest?: MessageRest;
-  /** Whether the body has bytes beyond ASCII, which only servers with 8BITMIME take (RFC 6152). */
+  /** Whether the body has bytes beyond ASCII, which only servers with 8BITMIME accept (RFC 6152). */
   readonly isEightBit?: true;
 }
 
@@ -28,11 +31,11 @@ export interface MailMessage {
 export interface FurtherRecipients {
   readonly addresses: readonly string[];
   /**
-   * Decides what the server's refusals of recipients (by address, at least one) mean for the message: null: the others get
-   * it; otherwise it is not sent, for this reason.
+   * Judges the server's refusals of recipients (by address, at least one). Null if the others get the message;
+   * otherwise the reason why it is not sent.
    */
   judge(refused: ReadonlyMap<string, SmtpFailure>): SmtpFailure | null;
-  /** Told when the server has taken the message for others, and did not take it for these in a further transaction. */
+  /** Called when the server accepted the message for others but not for these, in a further transaction. */
   missed(addresses: readonly string[], failure: SmtpFailure): void;
 }
 
@@ -51,13 +54,13 @@ export interface MailParts {
    * one of them.
    */
   readonly headers: readonly (readonly [name: string, value: string])[];
-  /** Names and values of the tenant's headers, encoded and folded as they need. */
+  /** Names and values of the tenant's headers, which are encoded and folded if necessary. */
   readonly ownHeaders?: readonly (readonly [name: string, value: string])[];
-  /** Null: the message is text alone. */
+  /** Null if the message is plain text. */
   readonly html: EncodedBody | null;
   readonly text: EncodedBody | null;
   readonly attachments?: readonly Attachment[];
-  /** Null: the message is not signed. */
+  /** Null if the message is not signed. */
   readonly signer: { readonly domain: string; readonly key: NonNullable<VerifiedDomain["relay"]> } | null;
 }
 
@@ -115,7 +118,7 @@ function buildBody(
   return { body };
 }
 
-/** RFC 5322 has no other characters; RFC 6532 has. */
+/** Characters beyond RFC 5322, which RFC 6532 allows. */
 export const NOT_ASCII = /[^\0-\x7f]/;
 const MIME_VERSION: HeaderField = ["MIME-Version", " 1.0"];
 const HTML_ALONE: HeaderField = ["Content-Type", " text/html; charset=utf-8"];

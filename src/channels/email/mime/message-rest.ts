@@ -4,7 +4,7 @@ import { PLAIN_LINE_MAX } from "./body-encoding.ts";
 export interface MessageRest {
   /** In octets, as written by `chunks`. */
   readonly bytes: number;
-  /** `lines` is applied to each piece that is no file. */
+  /** Yields the body in chunks. `lines` is applied to each piece that is no file. */
   chunks(lines?: (text: string) => string): Generator<Buffer>;
 }
 
@@ -34,7 +34,7 @@ export class LinesAndFiles implements MessageRest {
   }
 }
 
-/** Whole lines that are written as they are. */
+/** Whole lines that are written unchanged. */
 export class KeptLines implements MessageRest {
   constructor(private readonly body: Buffer) {}
 
@@ -54,7 +54,7 @@ export class KeptLines implements MessageRest {
     }
   }
 
-  /** Without the empty lines at its end, which a signature does not cover (RFC 6376, 3.4.4). */
+  /** Returns the lines without the empty ones at the end, which a signature does not cover (RFC 6376, 3.4.4). */
   trimmed(): KeptLines {
     let end = this.body.length;
     while (end > 0 && BLANKS.has(this.body[end - 1] ?? 0)) end -= 1;
@@ -64,11 +64,11 @@ export class KeptLines implements MessageRest {
 }
 
 const BLANKS: ReadonlySet<number> = new Set(Buffer.from(" \t\r\n"));
-/** What a line of base64 holds. */
+/** The bytes in a line of base64. */
 const ROW_BYTES = (PLAIN_LINE_MAX / 4) * 3;
 const CHUNK_BYTES = 840 * ROW_BYTES;
 
-/** In lines, the last of which has no end unless it is full. */
+/** Encodes bytes in lines; the last one has no line end unless it is full. */
 export function base64Rows(bytes: Uint8Array): string {
   const { buffer, byteOffset, length } = bytes;
   return Buffer.from(buffer, byteOffset, length).toString("base64").replace(/.{76}/g, "$&\r\n");

@@ -8,9 +8,9 @@ import { LinesAndFiles, type MessageRest } from "./message-rest.ts";
 /** A file that a message carries. */
 export interface Attachment {
   readonly filename: string;
-  /** Undefined: by the filename's ending. */
+  /** Default: determined by the filename's ending. */
   readonly contentType?: string;
-  /** The HTML shows it under this id; undefined: it stands beside the message. */
+  /** The id under which the HTML displays the file; undefined for an ordinary attachment. */
   readonly contentId?: string;
   readonly body: Uint8Array;
 }
@@ -25,7 +25,7 @@ interface Multipart {
   readonly body: string;
 }
 
-/** Text and HTML of the same message (RFC 2046, 5.1.4). */
+/** Joins text and HTML of the same message (RFC 2046, 5.1.4). */
 export function alternative({ html, text }: Bodies): Multipart {
   const boundary = newBoundary();
   const parts = [text && formatPart("plain", text), html && formatPart("html", html)].filter((part) => part !== null);
@@ -33,7 +33,7 @@ export function alternative({ html, text }: Bodies): Multipart {
   return { type: multipartType("alternative", boundary), body };
 }
 
-/** The message with its files: those with a content id beside the HTML (RFC 2387), the others beside the whole. */
+/** Joins the message and its files: those with a content id beside the HTML (RFC 2387), the others beside the whole. */
 export function withAttachments(
   bodies: Bodies,
   attachments: readonly Attachment[],
@@ -60,11 +60,11 @@ function cut({ type, head }: MessagePart, pieces: readonly (string | Uint8Array)
 
 interface MessagePart {
   readonly type: HeaderField;
-  /** What comes before the first of the files. */
+  /** The text before the first file. */
   readonly head: string;
 }
 
-/** Adds the files that the HTML shows, and what follows them, to `pieces`. */
+/** Adds the files that the HTML displays, and the text after them, to `pieces`. */
 function messagePart(bodies: Bodies, shown: readonly Attachment[], pieces: (string | Uint8Array)[]): MessagePart {
   const { html, text } = bodies;
   if (shown.length === 0) {
@@ -96,7 +96,7 @@ function addFile(
 ) {
   const type = contentType ?? typeByName(filename);
   const message = MESSAGE.test(type) ? messageLines(body) : null;
-  // A part and not a message, which would get a date.
+  // A part rather than a message, which would get a date.
   const node = new MimeNode("multipart/mixed").createChild(
     message === null && MESSAGE.test(type) ? "application/octet-stream" : type,
     { filename },
@@ -114,8 +114,8 @@ const LONG_LINE = /[^\r\n]{999}/;
 const NOT_7BIT = /[\0\x80-\xff]/;
 
 /**
- * A file as an attached message, which must not be encoded (RFC 2046, 5.2.1); null: it needs to be, or is none, and is a file like
- * any other. Not all relays take 8bit.
+ * Returns a file as an attached message, which must not be encoded (RFC 2046, 5.2.1). Null if it is no message or needs
+ * encoding, as not all relays accept 8bit; it is then an ordinary file.
  */
 function messageLines(body: Uint8Array): string | null {
   const text = Buffer.from(body.buffer, body.byteOffset, body.length).toString("latin1");
@@ -123,7 +123,10 @@ function messageLines(body: Uint8Array): string | null {
   return withCrlf(text);
 }
 
-/** Encoded words have no place within quotes (RFC 2047, 5): the type names the file as its disposition does (RFC 2231). */
+/**
+ * Encoded words must not be within quotes (RFC 2047, 5), so the type names the file in the form of its disposition (RFC
+ * 2231).
+ */
 function strictlyNamed(headers: string): string {
   if (!ENCODED_NAME.test(headers)) return headers;
   const parameters = headers.match(/filename\*\d+\*=[^\s;]+/g) ?? [];

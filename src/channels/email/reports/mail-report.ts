@@ -11,24 +11,24 @@ export interface MailFailure extends Failure {
   readonly recipients: readonly string[];
   /** The host that refused it, or else the recipient's domain; null: unknown. */
   readonly provider: string | null;
-  /** The part of the text that says why; absent: all of it. */
+  /** The part of the text that gives the reason; by default all of it. */
   readonly shown?: string;
 }
 
-/** `complaint`: the recipient marked it as spam. `unreadable`: it reports something, and nobody can tell what. */
+/** `complaint`: the recipient marked it as spam. `unreadable`: it is a report of unknown meaning. */
 export type Finding = MailFailure | { readonly kind: "complaint" } | { readonly kind: "unreadable" };
 
-/** What a mail server or provider reports by mail about one of our messages. */
+/** A mail server's or provider's report by mail about one of our messages. */
 export interface MailReport {
-  /** None: it reports nothing relevant, such as a delay, a success, or an answer from a person or an auto-responder. */
+  /** Empty for an irrelevant message, such as a delay, a success, or an answer from a person or an auto-responder. */
   readonly findings: readonly Finding[];
   readonly returned: ReturnedMessage;
 }
 
 /**
- * Parses a message that reports on another one: a delivery status notification (RFC 3464, 6533), feedback (RFC 5965, or as
- * Outlook.com sends it), or a mail system's notice in words. A report within another message counts for nothing, because a
- * person wrote that one.
+ * Parses a message that reports on another one: a delivery status notification (RFC 3464, 6533), feedback (RFC 5965, or
+ * as Outlook.com sends it), or a mail system's notice in words. A report within another message is ignored, because a
+ * person wrote that message.
  */
 export function parseMailReport(source: Uint8Array): MailReport {
   const message = MimePart.parse(Buffer.from(source.buffer, source.byteOffset, source.byteLength).toString("latin1"));
@@ -83,12 +83,15 @@ function isOutlookComplaint(message: MimePart): boolean {
 }
 
 const RECIPIENTS_MAX = 20;
-/** With those that say nothing of a recipient. */
+/** Includes groups without a recipient. */
 const GROUPS_MAX = 100;
 
 type Fields = ReadonlyMap<string, string>;
 
-/** Groups of fields, separated by empty lines: the message's, and each recipient's (RFC 3464, 2.1). Some write one for both. */
+/**
+ * Splits the fields into groups, separated by empty lines: the message's, and each recipient's (RFC 3464, 2.1). Some
+ * servers write one group for both.
+ */
 function recipientGroups(part: MimePart): readonly Fields[] {
   const groups: Fields[] = [];
   let lines: string[] = [];
@@ -110,7 +113,7 @@ function recipientGroups(part: MimePart): readonly Fields[] {
 
 const NO_FAILURES: ReadonlySet<string> = new Set(["delayed", "delivered", "relayed", "expanded"]);
 const PER_RECIPIENT = ["final-recipient", "action"];
-/** Also where stray blanks make it look like the rest of the line before. */
+/** Matches a field even if stray blanks make it look like a folded line. */
 const KNOWN_FIELD =
   /^[ \t]{1,80}(?:original-recipient|final-recipient|action|status|remote-mta|diagnostic-code)[ \t]{0,9}:/i;
 
@@ -156,7 +159,7 @@ function supplement(value: string | undefined): string {
   return (value ?? "").replace(/^<\S{1,255} #\S{1,20} \w{1,10};/, "").trim();
 }
 
-/** Without its type, comments and brackets (RFC 3464, 2.3.1; RFC 6533, 3 for `\x{f6}`). */
+/** Extracts an address without its type, comments and brackets (RFC 3464, 2.3.1; RFC 6533, 3 for `\x{f6}`). */
 function addressIn(value: string | undefined): string {
   const bare = typed(value).replace(/\([^()]{0,500}\)/g, " ");
   const address = (/<([^<>]{0,320})>/.exec(bare)?.[1] ?? bare).trim();

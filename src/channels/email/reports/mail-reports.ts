@@ -16,29 +16,29 @@ export interface MailReportsPorts {
   readonly reports: { take(report: DeliveryReport, channel: "email", givenUp: AbortSignal): Promise<void> };
   /** Verifies the unsubscribe link of the returned message. */
   readonly links: LinkReader;
-  /** Whose job it is; null: nobody's. Rejects with `UnavailableError` or `TransportError`. */
+  /** Finds the job's tenant, or null. Rejects with `UnavailableError` or `TransportError`. */
   readonly owners: { ownerOf(jobId: string): Promise<string | null> };
   readonly clock: Clock;
   readonly telemetry: Telemetry;
 }
 
 /**
- * Processes returned mail: late bounces and complaints. Anybody can forge these.
+ * Processes returned mail: late bounces and complaints. Anyone can forge these.
  *
  * B1. A report counts for the job that the returned message identifies, by its signed unsubscribe link or by its
  *     Message-ID, which only its recipient knows; or else for the one whose return path it came to.
  * B2. Only the address that the link was signed for is suppressed: a person who has a tenant's message can stop mail to
- *     themselves and to nobody else.
- *     Of a message with copies, a report about another than its main recipient suppresses nobody: the link is not theirs.
- * B3. A report is recorded before it is answered. One that is answered with a failure is not tried any more: the mail server has
- *     it, and sends it again.
+ *     themselves only. A report about a copy's recipient causes no suppression, because the link belongs to the main
+ *     recipient.
+ * B3. A report is recorded before it is answered. One that is answered with a failure is dropped here, because the mail
+ *     server sends it again.
  */
 export class MailReports {
   constructor(private readonly ports: MailReportsPorts) {}
 
   /**
-   * The number of reports about jobs in the message. Rejects with `UnavailableError` if they could not be recorded in
-   * time; the message is safe to repeat.
+   * Records the reports in the message and returns how many were about jobs. Rejects with `UnavailableError` if they
+   * could not be recorded in time; the message is safe to repeat.
    */
   async take(source: Uint8Array): Promise<number> {
     const { reports, clock, telemetry } = this.ports;
@@ -62,7 +62,7 @@ export class MailReports {
     return found.length;
   }
 
-  /** Null: it is about no message of ours. */
+  /** Identifies the job; null if the message is not ours. */
   private async identified({ linkToken, messageId, jobId }: ReturnedMessage): Promise<Identified | null> {
     const { links, owners } = this.ports;
     const link = linkToken === null ? null : readUnsubscribeLink(links, linkToken);
@@ -78,13 +78,13 @@ export class MailReports {
 /** The job that a report is about. */
 interface Identified {
   readonly job: Pick<MailedJob, "tenantId" | "jobId">;
-  /** To whom the link was signed; null: nobody is known to have the message. */
+  /** The recipient in the signed link; null if the report has no valid link. */
   readonly recipient: string | null;
   /** The same by its Message-ID. */
   readonly named: MailedJob | null;
 }
 
-/** Null: it cannot be read. */
+/** Converts a finding to a report; null if it is unreadable. */
 function toReport(finding: Finding, { job, recipient, named }: Identified): DeliveryReport | null {
   const { tenantId, jobId } = job;
   if (finding.kind === "unreadable") return null;
@@ -105,7 +105,10 @@ function toReport(finding: Finding, { job, recipient, named }: Identified): Deli
   return { tenantId, jobId, type: "failed", result: { error }, suppressRecipient: null };
 }
 
-/** The recipient whom a report on a message with copies is about; undefined: its main one, or it has no copies. */
+/**
+ * Returns the copy's recipient that a report is about; undefined for the main recipient, and if the message has no
+ * copies.
+ */
 function findCopy(job: MailedJob, recipients: readonly string[]): string | undefined {
   const [named] = recipients.filter((each) => parseRecipient(each) !== null);
   return named === undefined ? undefined : furtherRecipient(job, named);

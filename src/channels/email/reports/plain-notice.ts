@@ -1,18 +1,21 @@
 import type { MimePart } from "./mime-part.ts";
 
-/** What a mail system tells in words: qmail, older versions of Exim and Exchange, and providers with programs of their own. */
+/**
+ * A mail system's notice in plain text: from qmail, older versions of Exim and Exchange, and providers with their own
+ * programs.
+ */
 export interface Notice {
-  /** All of it; "": it has no words. */
+  /** The whole text; "" if there is none. */
   readonly words: string;
   /** The part about the recipients. */
   readonly reason: string;
-  /** Addresses that it names. */
+  /** The addresses in the notice. */
   readonly recipients: readonly string[];
-  /** False: it says that the message is only late, or nothing about it. */
+  /** False if the message is only delayed, or the notice does not mention its fate. */
   readonly isFailure: boolean;
 }
 
-/** Whether a program wrote the message because another one did not arrive. Auto-responders write as persons. */
+/** Whether a program wrote the message because another one did not arrive. Auto-responders count as persons. */
 export function isFromMailSystem(message: MimePart): boolean {
   if (message.field("x-failed-recipients") !== null) return true;
   if (MAIL_SYSTEM.test(message.field("from") ?? "<>")) return true;
@@ -24,7 +27,7 @@ const MAIL_SYSTEM =
 const UNDELIVERED =
   /undeliver|returned (?:mail|to sender)|failure notice|delivery (?:status|fail|has failed)|delivery report|non-?delivery|nicht zugestellt|unzustellbar|недостав|non remis|no entregad|mancata consegna/i;
 
-/** The notice that a message begins with. Reads a bounded part of it. */
+/** Parses the notice at the beginning of a message, up to a bound. */
 export function parseNotice(message: MimePart): Notice {
   const lines = ownLines(extractText(message, DEPTH_MAX));
   const subject = message.field("subject") ?? "";
@@ -34,7 +37,7 @@ export function parseNotice(message: MimePart): Notice {
   const reason = lines.slice(start).join("\n").trim();
   return {
     words: all,
-    // The reason stands before a recipient whom nothing follows.
+    // If no text follows the recipient, the reason precedes it.
     reason: start === -1 || !reason.includes("\n") ? all : reason,
     recipients: [...named.filter((each) => each !== ""), ...addressesIn(all)],
     isFailure: !LATE_SUBJECT.test(subject) && !LATE.test(all) && (named[0] !== "" || FAILED.test(`${subject}\n${all}`)),
@@ -47,7 +50,7 @@ const LINES_MAX = 200;
 const LINE_CHARS_MAX = 1_000;
 const RECIPIENTS_MAX = 20;
 
-/** A line with an address alone, which begins the paragraph about it: `<ann@example.com>:`. */
+/** A line that consists of an address and begins the paragraph about it: `<ann@example.com>:`. */
 const ADDRESS_LINE = /^\s{0,8}<?[^\s<>@]{1,64}@[^\s<>@]{1,255}>?:?\s{0,8}$/;
 const LATE_SUBJECT = /\b(?:delay(?:ed)?|warning|verzögert)\b/i;
 const LATE =
@@ -57,7 +60,7 @@ const LATE =
 const FAILED =
   /undeliver|failure|permanent|fatal|returned|(?:not|n't|unable to|failed|error).{0,80}(?:deliver|reach|send|sent)|deliver.{0,80}(?:fail|error|not\b)|(?:user|mailbox|recipient|address)\S{0,3} (?:\S+ )?(?:unknown|not|full|invalid)|недостав|не может|не доставлен|unzustellbar|nicht zugestellt|non remis|no (?:se )?(?:pudo|entreg)|mancata|エラー|届/is;
 
-/** The first text in the message. */
+/** Returns the first text in the message. */
 function extractText(part: MimePart, depth: number): string {
   if (part.mediaType === "text/plain") return part.text();
   if (depth === 0) return "";
@@ -70,7 +73,7 @@ function extractText(part: MimePart, depth: number): string {
   return "";
 }
 
-/** The lines before a copy of the message. */
+/** Returns the lines before a copy of the message. */
 function ownLines(text: string): readonly string[] {
   const lines = text
     .slice(0, NOTICE_CHARS_MAX)

@@ -1,24 +1,24 @@
 import { JOB_FIELD } from "../mime/kept-mail.ts";
 import { MimePart } from "./mime-part.ts";
 
-/** What a report says of the message that it is about. */
+/** A report's data on the message that it is about. */
 export interface ReturnedMessage {
   readonly messageId: string | null;
   /** Token of its unsubscribe link. */
   readonly linkToken: string | null;
-  /** The job that its return path names, for which the report came to us. */
+  /** The job in its return path, to which the report was addressed. */
   readonly jobId: string | null;
 }
 
 export const NOTHING_RETURNED: ReturnedMessage = { messageId: null, linkToken: null, jobId: null };
 
-/** What the report returns of the message, in whatever part, and the address that it came to. */
+/** Reads the returned parts of the message, wherever they are, and the address that the report was sent to. */
 export function returnedMessage(report: MimePart): ReturnedMessage {
   const parts = report.parts();
   const original = parts.find(({ mediaType }) => RETURNED.has(mediaType));
   const head = original === undefined ? null : MimePart.parse(original.content());
   const linkToken = LINK.exec(head?.field("list-unsubscribe") ?? "")?.[1] ?? null;
-  // A message that was sent as it came has a Message-ID of its own.
+  // A message that was sent unchanged has its own Message-ID.
   const named = head?.field(JOB_FIELD.toLowerCase()) ?? head?.field("message-id") ?? "";
   const messageId = OWN_ID.exec(named)?.[0] ?? null;
   const returned = { linkToken, messageId, jobId: jobIn(report.head, ...parts.map(({ body }) => body)) };

@@ -1,7 +1,7 @@
 import { JOB_FIELD } from "../mime/kept-mail.ts";
 import { MimePart } from "../reports/mime-part.ts";
 
-/** Reads a few headers of a message that is stored as it came over the wire. */
+/** Reads a few headers of a message that is stored as received. */
 
 /** The header block, one byte per character; at most `HEADER_BYTES_MAX` of it. */
 function headerBlock(source: Buffer): string {
@@ -11,7 +11,7 @@ function headerBlock(source: Buffer): string {
 
 const HEADER_BYTES_MAX = 64 * 1024;
 
-/** What names the job, in angle brackets: a field of its own where the Message-ID is not ours. Or null. */
+/** Returns the id that names the job, in angle brackets, from a separate field if the Message-ID is not ours; or null. */
 export function messageIdIn(source: Buffer): string | null {
   const block = headerBlock(source);
   return (JOB.exec(block) ?? MESSAGE_ID.exec(block))?.[1] ?? null;
@@ -48,7 +48,7 @@ export function attachmentsIn(source: Buffer): readonly { readonly filename: str
 /** Files beside a message whose alternatives have a part with files of its own. */
 const DEPTH_MAX = 4;
 
-/** A plain or quoted name, or one in pieces of RFC 2231; null: there is none. */
+/** Parses a plain or quoted name, or one in pieces (RFC 2231); null if there is none. */
 function parseFilename(disposition: string): string | null {
   const plain = /;\s*filename=(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))/i.exec(disposition);
   if (plain !== null)

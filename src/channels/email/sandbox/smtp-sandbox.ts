@@ -11,7 +11,7 @@ import { attachmentsIn, messageIdIn, subjectIn } from "./mail-headers.ts";
 export interface SmtpSandboxOptions {
   readonly clock: Clock;
   readonly telemetry: Telemetry;
-  /** Takes the reports that a mail server's log would show later. Must not throw. */
+  /** Receives the reports that a mail server's log would contain later. Must not throw. */
   onReport(report: DeliveryReport): void;
   /** Messages stored for reading, default 1,000. */
   readonly messagesMax?: number;
@@ -27,7 +27,7 @@ export interface SmtpSandbox {
   stop(): Promise<void>;
 }
 
-/** What happens to mail, by the domain of its recipient. */
+/** The fate of mail, by the domain of its recipient. */
 type SandboxOutcome = "delivered" | "bounced" | "refused" | "deferred" | "slow" | "dropped";
 
 const OUTCOMES: Readonly<Record<string, SandboxOutcome>> = {
@@ -40,7 +40,7 @@ const OUTCOMES: Readonly<Record<string, SandboxOutcome>> = {
 
 const MESSAGES_MAX_DEFAULT = 1_000;
 const BYTES_MAX_DEFAULT = 64 * 1024 * 1024;
-/** The largest mail that is taken by SMTP, in base64, and what is around it. */
+/** The largest mail that SMTP submission accepts, in base64, with its surroundings. */
 const MESSAGE_BYTES_MAX = 20 * 1024 * 1024;
 const CLIENTS_MAX = 1_000;
 const RECIPIENTS_MAX = 100;
@@ -68,7 +68,7 @@ export async function startSmtpSandbox(options: SmtpSandboxOptions): Promise<Smt
 class Sandbox {
   readonly inbox: MessageRing;
   private readonly server: SMTPServer;
-  /** Keyed by the client's port, which a session knows. */
+  /** Keyed by the client's port, which a session has. */
   private readonly sockets = new Map<number, Socket>();
   private readonly deferrals = new FirstTries(DEFERRED_MAX);
   private readonly timers = new Set<Timer>();
@@ -205,7 +205,7 @@ interface ReceivedMail {
   readonly receivedAtMs: number;
   readonly from: string;
   readonly to: string;
-  /** Of the envelope. */
+  /** The recipients in the envelope. */
   readonly recipients: readonly string[];
   readonly source: Buffer;
 }
@@ -224,7 +224,7 @@ function readable({ receivedAtMs, from, to, recipients, source }: ReceivedMail):
   };
 }
 
-/** Of a long message, which has attachments, its beginning. */
+/** Returns the beginning of a long message, which has attachments. */
 function shownSource(source: Buffer): string {
   if (source.length <= SHOWN_BYTES_MAX) return source.toString("utf8");
   return `${source.toString("utf8", 0, SHOWN_BYTES_MAX)}\r\n(${source.length - SHOWN_BYTES_MAX} more bytes)\r\n`;

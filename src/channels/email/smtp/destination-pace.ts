@@ -29,12 +29,12 @@ const WATCH_MS = 60_000;
 const FORGOTTEN_MS = 60 * 60_000;
 const DESTINATIONS_MAX = 10_000;
 
-/** No message is told to come back later than this: the destination may be faster again by then. */
+/** The longest wait before a message is tried again, because the destination may be faster by then. */
 const WAIT_MS_MAX = 5 * 60_000;
 /** Waiting messages come back spread over time, together at this rate, while some are sent at once. */
 const WAIT_AT_ONCE_MS = 500;
 
-/** How a destination answered a message. `other`: the answer says nothing about its pace. */
+/** A destination's answer to a message. `other`: the answer is unrelated to its pace. */
 export type DestinationAnswer = "accepted" | "refused" | "other";
 
 /** A message being sent; `ended` is called once, whatever its outcome. */
@@ -44,17 +44,17 @@ export interface Passage {
 
 export type Entry =
   | { readonly kind: "go"; readonly passage: Passage }
-  /** It is not this message's turn; waiting messages come back spread over time. */
+  /** The message must wait; waiting messages come back spread over time. */
   | { readonly kind: "wait"; readonly afterMs: number };
 
 /**
- * How fast each destination takes mail: slower if it asks for that, faster again as it accepts. Destinations that never asked
- * cost nothing.
+ * Paces mail to each destination: slower if it asks for that, faster again as it accepts. Destinations that never asked
+ * take no memory.
  *
  * Invariants:
  * S1. A destination's pace changes only by its own answers.
- * S2. However many messages were in flight when it refused, it slows down by one level: messages started at the old pace say
- *     nothing about the new one.
+ * S2. However many messages were in flight when it refused, it slows down by one level: results of messages started at
+ *     the old pace do not count.
  * S3. At most `DESTINATIONS_MAX` are remembered, those that refused last, and none for longer than `FORGOTTEN_MS`.
  */
 export class DestinationPace {
@@ -83,7 +83,7 @@ export class DestinationPace {
     return this.destinations.size;
   }
 
-  /** A message sent at full speed ended. */
+  /** Handles the end of a message that was sent at full speed. */
   private watch(name: string, answer: DestinationAnswer): void {
     const nowMs = this.clock.monotonicMs();
     const known = this.recall(name, nowMs);
@@ -100,7 +100,7 @@ export class DestinationPace {
     if (destination.weight >= SLOWING_WEIGHT) moveTo(destination, 0);
   }
 
-  /** A message admitted to a slowed destination ended. */
+  /** Handles the end of a message to a slowed destination. */
   private end(name: string, known: Destination, { round, answer }: { round: number; answer: DestinationAnswer }): void {
     known.inFlight -= 1;
     if (answer === "refused") this.remember(name, known, this.clock.monotonicMs());

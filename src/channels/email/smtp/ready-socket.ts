@@ -19,9 +19,9 @@ const LISTENERS = [
 ] as const;
 
 /**
- * Takes over the socket of nodemailer's connection once it is ready; nodemailer sees nothing of it from then on. Null if the
- * server has sent more than it was asked, because those bytes answer nothing. These members are internals of nodemailer, so its
- * version is pinned, and each is checked before use.
+ * Takes over the socket of nodemailer's connection once it is ready; nodemailer no longer uses it from then on. Null if
+ * the server has sent unrequested bytes. These members are internals of nodemailer, so its version is pinned, and each
+ * is checked before use.
  */
 export function takenOver(connection: SMTPConnection): ReadySocket | null {
   const socket: unknown = Reflect.get(connection, "_socket");
@@ -36,17 +36,21 @@ export function takenOver(connection: SMTPConnection): ReadySocket | null {
     socket.removeListener(event, listener);
   }
   socket.setTimeout(0);
-  // A machine that has lost its connections, and is back, says so within this time, and not only at the end of a long wait.
+  // Detects within this time that a machine lost its connections in a restart, instead of after a long wait.
   socket.setKeepAlive(true, KEEP_ALIVE_MS);
   return { socket, offers: new Set(offers) };
 }
 
-/** What a server may say before it is ready: its greeting and what it offers, twice where it is encrypted, take a few hundred bytes. */
+/**
+ * Limit for the server's bytes before it is ready: its greeting and extensions, twice if encrypted, take a few hundred
+ * bytes.
+ */
 const UNTIL_READY_BYTES_MAX = 64 * 1024;
 
 /**
- * Ends nodemailer's connection where the server says more than that before it is ready. nodemailer puts each empty line on a list, and
- * works on it in the event loop even after the connection is closed. Its internals are checked as in `takenOver`.
+ * Ends nodemailer's connection if the server sends more than that before it is ready. nodemailer adds each empty line
+ * to a list, and processes the list in the event loop even after the connection is closed. Its internals are checked as
+ * in `takenOver`.
  */
 export function boundUntilReady(connection: SMTPConnection): void {
   const onData: unknown = Reflect.get(connection, "_onData");

@@ -7,12 +7,12 @@ import { asksToSwap, SmtpError, SmtpSession, type SmtpTimeouts } from "./smtp-se
 export interface RelayPoolOptions {
   readonly server: SmtpServer;
   readonly route: RelayRoute;
-  /** How the server is greeted. */
+  /** The name with which the server is greeted. */
   readonly ehloName: string;
   readonly timeouts: SmtpTimeouts;
   /** Most messages at one time, and therefore connections. */
   readonly connectionsMax: number;
-  /** The same until the server has taken a message: a server that hangs must not hold more. */
+  /** The same until the server has accepted a message: a server that hangs must not occupy more. */
   readonly unprovenMax: number;
   /** Called when a connection is about to be opened. */
   onOpen(): void;
@@ -21,7 +21,7 @@ export interface RelayPoolOptions {
   onSwap?(failure: SmtpFailure): void;
 }
 
-/** After this time, a server is tried as usual again. */
+/** After this time, the usual encryption is tried again. */
 const SWAP_MS = 60 * 60_000;
 
 /**
@@ -29,11 +29,12 @@ const SWAP_MS = 60 * 60_000;
  *
  * Invariants:
  * R1. Each connection carries one message at a time, and no more messages are sent at once than the server's limit.
- * R2. A message waits at most `turnMs` for its turn, which leaves its caller's deadline to the message itself. Turns are taken
- *     in order of arrival.
+ * R2. A message waits at most `turnMs` for a connection, which leaves its caller's deadline to the message itself.
+ *     Messages wait in order of arrival.
  * R3. A message is submitted once, unless the server had closed a kept connection before reading any of it, or refused it for the
  *     connection's encryption.
- * R4. Recipients that the server leaves out of a transaction get the message in further ones, each with at least one of them.
+ * R4. Recipients beyond the server's limit per transaction get the message in further ones, each with at least one of
+ *     them.
  */
 export class RelayPool {
   /** Idle connections, the most recently used last. */
@@ -65,7 +66,7 @@ export class RelayPool {
     }
   }
 
-  /** Over the line's connection, or over a new one, which the line has then. */
+  /** Sends over the line's connection, or over a new one, which the line then keeps. */
   private async sendOver(line: Line, mail: MailMessage, signal: AbortSignal): Promise<string> {
     const kept = line.session === null ? null : await sendUnlessStale(line.session, mail, signal);
     if (kept !== null) return kept;
@@ -82,7 +83,7 @@ export class RelayPool {
     }
   }
 
-  /** The message to those whom the server left out, because it takes fewer recipients at a time. It never fails. */
+  /** Sends the message to the recipients beyond the server's limit per transaction. Never fails. */
   private async sendRest(line: Line, mail: MailMessage, signal: AbortSignal): Promise<void> {
     const { further } = mail;
     let left = line.session?.left ?? [];
@@ -109,7 +110,7 @@ export class RelayPool {
   private swap(failure: SmtpFailure): void {
     if (!this.isSwapped) this.options.onSwap?.(failure);
     this.swappedUntilMs = performance.now() + SWAP_MS;
-    // Those are as usual, which the server has just refused.
+    // Those have the usual encryption, which the server has just refused.
     for (const { session } of this.kept.splice(0)) session.quit();
   }
 
@@ -192,7 +193,7 @@ export class RelayPool {
     return this.isProven ? connectionsMax : Math.min(connectionsMax, unprovenMax);
   }
 
-  /** The turn ends when its connection is usable again, or gone. */
+  /** Ends the turn when its connection is usable again, or closed. */
   private async endTurn(session: SmtpSession | null): Promise<void> {
     if (session?.isUnclear) await session.reset().catch(() => {});
     if (session !== null && !session.isOver) this.keep(session);
@@ -238,7 +239,7 @@ interface Waiter {
   readonly stop: () => void;
 }
 
-/** Null: the server had closed the connection. */
+/** Sends the message; null if the server had closed the connection. */
 async function sendUnlessStale(session: SmtpSession, mail: MailMessage, signal: AbortSignal): Promise<string | null> {
   try {
     return await session.send(mail, signal);

@@ -2,19 +2,19 @@ import type { OutboundGuard, OutboundRoute } from "../../../domain/texts/outboun
 import { CALLED_OFF, type SmtpFailure, toSmtpFailure } from "./smtp-replies.ts";
 import { SmtpError } from "./smtp-session.ts";
 
-/** Which address to connect to for a mail server. The guard checks a tenant's server anew for each connection. */
+/** Chooses the address to connect to for a mail server. The guard checks a tenant's server anew for each connection. */
 export class RelayRoute {
   /** Failed connections: each one moves on to the host's next address. */
   private failures = 0;
 
   constructor(
     private readonly host: string,
-    /** Null: the platform's own server, which may be anywhere. */
+    /** Null for the platform's own server, which may have any address. */
     private readonly guard: OutboundGuard | null,
     private readonly timeoutMs: number,
   ) {}
 
-  /** The exact address to connect to; without a guard, the host itself. Rejects with `SmtpError`. */
+  /** Returns the exact address to connect to; without a guard, the host itself. Rejects with `SmtpError`. */
   async address(signal: AbortSignal): Promise<string> {
     if (this.guard === null) return this.host;
     if (signal.aborted) throw new SmtpError(toSmtpFailure(CALLED_OFF, "session"));
@@ -32,7 +32,7 @@ export class RelayRoute {
     }
   }
 
-  /** No usable connection could be made to the last address returned. */
+  /** Records that no usable connection could be made to the last address returned. */
   failed(): void {
     this.failures += 1;
   }

@@ -28,7 +28,7 @@ export class ReplyReader {
     return decoded([...this.lines, this.rest].join("\n"));
   }
 
-  /** The replies that are complete; null if the input is not a reply, or never ends. */
+  /** Returns the complete replies; null if the input is not a reply, or never ends. */
   read(chunk: Buffer): readonly SmtpReply[] | null {
     const text = chunk.toString("latin1");
     this.chars += text.length;

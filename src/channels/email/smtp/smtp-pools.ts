@@ -11,13 +11,13 @@ export interface SmtpPoolsOptions {
   /** Most servers in use at one time. */
   readonly poolsMax: number;
   readonly timeouts: SmtpTimeouts;
-  /** How servers are greeted. */
+  /** The name with which servers are greeted. */
   readonly ehloName: string;
-  /** Called when a server is not encrypted as usual any more. `relay`: its host and port. */
+  /** Called when a server's encryption changes from the usual one. `relay`: its host and port. */
   readonly onSwap?: (relay: string, failure: SmtpFailure) => void;
 }
 
-/** A mail server by its URL, and whether a tenant named it. */
+/** A mail server's URL, and the guard of its connections. */
 export interface MailServer {
   readonly smtpUrl: string;
   /** Decides which addresses may be connected to. Null: any, because it is the platform's own server. */
@@ -33,11 +33,12 @@ const ALL_CONNECTIONS_MAX = 2_048;
  * One pool of connections per mail server, created on first use.
  *
  * Invariants:
- * P1. There are never more than `poolsMax` pools. The least recently used pool with nothing to send makes room.
+ * P1. There are never more than `poolsMax` pools. The least recently used idle pool is closed for a new one.
  * P2. Only `close` ends a pool with messages in flight.
- * P3. After `close`, nothing is sent.
+ * P3. After `close`, no message is sent.
  * P4. Beyond `ALL_CONNECTIONS_MAX`, no idle connection is kept.
- * P5. The guard decides where to connect for a tenant's server, even if its URL is the platform's: the two share nothing.
+ * P5. The guard decides where to connect for a tenant's server, even if its URL is the platform's: the two share no
+ *     pool.
  */
 export class SmtpPools {
   private readonly pools = new Map<string, RelayPool>();
@@ -51,7 +52,7 @@ export class SmtpPools {
     return this.connections;
   }
 
-  /** The pool that sends through the server, or null: its URL is invalid, all pools are busy, or they are closed. */
+  /** Returns the pool for the server; null if its URL is invalid, all pools are busy, or they are closed. */
   at(server: MailServer): RelayPool | null {
     if (this.closed) return null;
     const key = `${server.guard === null ? "platform" : "tenant"} ${server.smtpUrl}`;

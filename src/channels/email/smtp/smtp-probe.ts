@@ -8,7 +8,7 @@ import { addressing, asksToSwap, encryption, type SmtpPlace } from "./smtp-sessi
 
 export interface SmtpProbeOptions {
   readonly guard: OutboundGuard;
-  /** As mail is sent with. */
+  /** The name with which servers are greeted. */
   readonly ehloName: string;
   /** Limit for the whole probe. Default 10 seconds. */
   readonly deadlineMs?: number;
@@ -52,7 +52,7 @@ export class SmtpProbe implements RelayProbe {
     return found ?? unanswered("did not answer in time");
   }
 
-  /** Null: as sending would, it is to be tried with the connection encrypted the other way. */
+  /** Probes once; null if, as in sending, the other encryption must be tried. */
   private async tried(place: SmtpPlace, signal: AbortSignal): Promise<Finding | null> {
     // The lookup may have taken all of the time.
     if (signal.aborted) return unanswered("did not answer in time");
@@ -105,7 +105,7 @@ function toFinding(error: unknown): Finding {
   const of = (name: string): unknown => (error instanceof Error ? Reflect.get(error, name) : null);
   const replyCode = Number(of("responseCode") ?? 0);
   const system = String(of("originalCode") ?? of("cause") ?? "");
-  // Its owner reads it, who set it up.
+  // Only the relay's owner reads this reply.
   const reply = quotable(String(of("response") ?? ""), { own: true, confidential: [] });
   const words = reply === "" ? `it answered with code ${replyCode}` : `it answered ${reply}`;
   if (replyCode >= 500) return failed(`the tenant's mail server refused: ${words}`);

@@ -2,9 +2,10 @@ import type { Outcome } from "../../../domain/jobs/outcome.ts";
 import type { SmtpReply } from "./reply-reader.ts";
 
 /**
- * How far the message had come: `waiting` for a connection; `session`, while one was being set up (look-up, connection,
- * greeting, TLS, authentication); `message`, from `MAIL FROM` on; or `end`, all of it was sent and no reply came. Before
- * `message` it was not offered to the server, and before `end` the server has not taken it (RFC 5321, 4.1.1.4).
+ * The stage that a message had reached: `waiting` for a connection; `session`, while one was being set up (lookup,
+ * connection, greeting, TLS, authentication); `message`, from `MAIL FROM` on; or `end`, all of it was sent and no reply
+ * came. Before `message` it was not offered to the server, and before `end` the server has not taken it (RFC 5321,
+ * 4.1.1.4).
  */
 export type SmtpStage = "waiting" | "session" | "message" | "end";
 
@@ -59,21 +60,21 @@ interface Rule {
 }
 
 const UNCERTAIN = "did not answer in time or dropped the connection, and whether it has the message is unknown";
-/** How long a report on the message is waited for before it is sent again. */
+/** How long to wait for a report on the message before it is sent again. */
 const UNCERTAIN_WAIT_MS = 10 * 60_000;
 
 /** The first matching rule decides. If none matches, the cause is `temporary`. */
 const RULES: readonly Rule[] = [
   { cause: "utf8", codes: ["ESMTPUTF8"] },
   { cause: "eight_bit", codes: ["E8BITMIME"] },
-  // By a stop of this process, which may come with each release: its messages are not to be ten minutes late for that.
+  // A stop of this process, which happens at each release, must not delay its messages by ten minutes.
   { cause: "broken_off", codes: ["EABORT"], stages: ["end"] },
   { cause: "uncertain", stages: ["end"] },
   { cause: "called_off", codes: ["EABORT"], stages: ["waiting", "session"] },
   { cause: "silent", codes: ["EABORT"] },
   // Raised by the guard of outgoing connections, before any connection.
   { cause: "forbidden", codes: ["EFORBIDDEN"] },
-  // 421 means that the server accepts nothing at the moment, whichever command it answers; but as an answer to a
+  // 421 means that the server is accepting no mail at the moment, whichever command it answers; but as an answer to a
   // recipient or a message it may concern only that.
   { cause: "greeting", replies: [421, 421], stages: ["session"] },
   { cause: "greeting", replies: [421, 421], commands: ["MAIL FROM"] },
@@ -99,10 +100,10 @@ const RULES: readonly Rule[] = [
 
 /**
  * The outcome of a failed submission. A failure is permanent only if the server said so about this message, or if only
- * the tenant can fix the cause. A failure before the message is offered says nothing about the message: the server
- * counts as away, and no attempt is used up. That includes the platform's own problems (its credentials, its
+ * the tenant can fix the cause. A failure before the message is offered is not the message's fault: the server counts
+ * as unavailable, and no attempt is used up. That includes the platform's own problems (its credentials, its
  * certificate), which must not cost a tenant's message. It excludes a tenant's own server that permanently refuses the
- * stored credentials: only the tenant can fix that and must learn of it at once, and mail servers lock accounts after
+ * stored credentials: only the tenant can fix that and must be informed at once, and mail servers lock accounts after
  * repeated wrong passwords.
  */
 export function smtpOutcome(failure: SmtpFailure, relay: SmtpRelay): Outcome {
@@ -161,7 +162,7 @@ export function smtpOutcome(failure: SmtpFailure, relay: SmtpRelay): Outcome {
   }
 }
 
-/** Whether the message came as far as the server: it was not held up in this process. */
+/** Whether the message got as far as the server, rather than being delayed in this process. */
 export function hasAskedServer({ stage, code }: SmtpFailure): boolean {
   return stage !== "waiting" && code !== "EFORBIDDEN";
 }
@@ -177,8 +178,9 @@ export function asksForSlowness({ stage, replyCode, reply, command }: SmtpFailur
 }
 
 /**
- * Whether the answer to a recipient, others of whom were accepted, says that the server takes no more of them in one transaction:
- * 452 4.5.3 (RFC 5321, 4.5.3.1.10; 552 in RFC 821), or words. Those about a full store, or about what is too many for an hour, do not.
+ * Whether the answer to a recipient, others of whom were accepted, says that the server accepts no more of them in one
+ * transaction: 452 4.5.3 (RFC 5321, 4.5.3.1.10; 552 in RFC 821), or words. Replies about a full store or an hourly
+ * limit do not count.
  */
 export function isTooMany({ code, text }: SmtpReply): boolean {
   if (/storage|space|quota|full|per (?:\w+ )?(?:minute|hour|day)|(?:this|an|last) (?:hour|day)|rate/i.test(text))
@@ -203,10 +205,7 @@ const QUOTED_CHARS_MAX = 300;
 /** Shorter texts occur anywhere, and hiding them would only garble the server's reply. */
 const CONFIDENTIAL_CHARS_MIN = 4;
 
-/**
- * A server's reply in a form that a tenant may read: one line, bounded, without the platform's names and private
- * addresses.
- */
+/** Makes a server's reply fit for a tenant: one line, bounded, without the platform's names and private addresses. */
 export function quotable(reply: string, relay: SmtpRelay): string {
   // A reply can be a megabyte; the part that is cut off needs no processing.
   let text = reply
@@ -223,7 +222,7 @@ export function quotable(reply: string, relay: SmtpRelay): string {
 /** RFC 1918 and loopback. */
 const PRIVATE_IPV4 = /\[?\b(?:10|127|192\.168|172\.(?:1[6-9]|2\d|3[01]))(?:\.\d{1,3}){2,3}\b\]?/g;
 
-/** The queue id in a reply like Postfix's (`250 2.0.0 Ok: queued as 4jWbHP6T9TzKjBV`), or null. */
+/** Parses the queue id in a reply like Postfix's (`250 2.0.0 Ok: queued as 4jWbHP6T9TzKjBV`), or returns null. */
 export function parseQueueId(reply: string): string | null {
   return /queued as ([0-9A-Za-z]{1,64})/.exec(reply)?.[1] ?? null;
 }
@@ -236,7 +235,7 @@ export function toSmtpFailure(error: unknown, stage: SmtpStage): SmtpFailure {
   const of = (name: string): unknown => (typeof error === "object" && error !== null ? Reflect.get(error, name) : null);
   const text = (value: unknown) => (typeof value === "string" ? value : null);
   const replyCode = of("responseCode");
-  // The library reports an untrusted certificate as a socket error; the system's own code holds the cause.
+  // The library reports an untrusted certificate as a socket error; the system's own code has the cause.
   const isUntrusted = /CERT|TLS|SSL/.test(text(of("originalCode")) ?? "");
   return {
     stage,

@@ -8,7 +8,7 @@ import { isPositive, ReplyReader, type SmtpReply } from "./reply-reader.ts";
 import { CALLED_OFF, type SmtpFailure, toSmtpFailure } from "./smtp-replies.ts";
 import { type ReplyWait, SmtpTransaction } from "./smtp-transaction.ts";
 
-/** How long a mail server may take, all in milliseconds. */
+/** Time limits for a mail server, in milliseconds. */
 export interface SmtpTimeouts {
   /**
    * The longest that a message waits for a free connection; beyond that, its delivery could time out in the middle of the
@@ -17,7 +17,7 @@ export interface SmtpTimeouts {
   readonly turnMs: number;
   /** To resolve its name, and to accept the connection. */
   readonly connectMs: number;
-  /** From looking up its name until it takes messages, including greeting, EHLO, TLS and authentication. */
+  /** From the lookup of its name until it accepts messages, including greeting, EHLO, TLS and authentication. */
   readonly readyMs: number;
   /** For each silence until then, and for the replies to RSET and QUIT. */
   readonly socketMs: number;
@@ -28,21 +28,24 @@ export interface SmtpTimeouts {
   /** To read a piece of the message. */
   readonly blockMs: number;
   /**
-   * For the reply to the final dot. Servers that look at the content answer late, and one that is not waited for has taken the
-   * message all the same (RFC 5321, 4.5.3.2.6).
+   * For the reply to the final dot. Servers that check the content answer late, and accept the message even if the
+   * client has stopped waiting (RFC 5321, 4.5.3.2.6).
    */
   readonly endMs: number;
   /** An unused connection is closed after this time. */
   readonly idleMs: number;
 }
 
-/** A mail server, and where it is connected to. */
+/** A mail server, and the address to connect to. */
 export interface SmtpPlace extends SmtpServer {
   /** The address the guard found for `host`; or `host` itself, to be looked up then. */
   readonly address: string;
-  /** How it is greeted (RFC 5321, 4.1.1.1): many servers refuse a client that has no name in the DNS. */
+  /**
+   * The name with which the server is greeted (RFC 5321, 4.1.1.1): many servers refuse a client that has no name in the
+   * DNS.
+   */
   readonly ehloName: string;
-  /** Whether it is encrypted the other way than usual: see `encryption`. Absent: no. */
+  /** Whether the encryption differs from the usual one: see `encryption`. Default: false. */
   readonly isSwapped?: boolean;
 }
 
@@ -78,8 +81,8 @@ interface AwaitedReplies {
  * T1. It is ready, or has failed, within `readyMs`. Each reply has arrived as a whole, and each piece of a message is read,
  *     within its limit, or it ends.
  * T2. Once it failed, ended or was closed, its socket is gone, even after an abort.
- * T3. Every failure says how far the message had come, because the outcome depends on that: from the final dot on the server
- *     may have it.
+ * T3. Every failure has the stage that the message had reached, because the outcome depends on it: from the final dot
+ *     on, the server may have the message.
  * T4. A reply answers only what was written before it arrived. A server that sends more replies than it owes is out of
  *     step: its replies are not trusted, and the connection ends.
  */
@@ -94,7 +97,7 @@ export class SmtpSession {
   private hasEnded = false;
   /** Whether the rest of the message waits until the server has read the part before it. */
   private isPouring = false;
-  /** Recipients whom the last message did not go to, because the server takes fewer at a time. */
+  /** Recipients whom the last message did not go to, because the server accepts fewer at a time. */
   left: readonly string[] = [];
   private lastLifeMs = 0;
   private watch: ReturnType<typeof setTimeout> | null = null;
@@ -138,9 +141,9 @@ export class SmtpSession {
       this.connect((error) => (error ? reject(error) : resolve()));
       await promise;
     } catch (error) {
-      // Nobody may be waiting any more; this keeps the rejection from counting as unhandled.
+      // The caller may have stopped waiting; this keeps the rejection from counting as unhandled.
       promise.catch(() => {});
-      // However a handshake fails: by an alert, by a closed connection, by silence.
+      // A handshake can fail by an alert, a closed connection or silence.
       const isHandshake = Reflect.get(this.connection, "upgrading") === true && error !== CALLED_OFF;
       this.close();
       throw new SmtpError(toSmtpFailure(isHandshake ? { code: "ETLS" } : error, "session"));
@@ -240,7 +243,7 @@ export class SmtpSession {
     socket.on("error", (error: NodeJS.ErrnoException) => this.fail({ code: "ESOCKET", originalCode: error.code }));
   }
 
-  /** From now on the server owes replies, and its silence is timed. */
+  /** Starts to time the server's silence, as it now owes replies. */
   private expect(awaited: AwaitedReplies): void {
     this.awaited = awaited;
     this.lastLifeMs = performance.now();
@@ -275,7 +278,7 @@ export class SmtpSession {
 
   /**
    * Writes piece by piece, each after the server has read the last: this distinguishes a slow server from one that
-   * hangs, and what is still to come takes no room in the socket.
+   * hangs, and the rest does not fill the socket's buffer.
    */
   private pour(pieces: Iterator<Buffer>, first: IteratorResult<Buffer> = pieces.next()): void {
     let piece = first;
@@ -310,7 +313,7 @@ export class SmtpSession {
     if (this.awaited !== null) this.watchOver(this.awaited);
   }
 
-  /** Ends the connection and tells who awaits a reply the reason. */
+  /** Ends the connection and passes the reason to the party that awaits a reply. */
   private fail(error: unknown): void {
     const { awaited } = this;
     const said = awaited === null ? null : unfinishedReply(this.replies.unfinished, this.isPouring);
@@ -340,8 +343,8 @@ function* splitIntoPieces(bytes: Buffer, more?: Iterator<Buffer>): Generator<Buf
 const NOTHING: ReadonlySet<string> = new Set();
 
 /**
- * The connection is lost in the middle of a reply: its code counts even if its line did not end. Null: there is none, or it takes a
- * message of which the server has not seen the end.
+ * Returns the reply in the middle of which the connection was lost: its code counts even if its line did not end. Null
+ * if there is none, or if it accepts a message whose end the server has not received.
  */
 function unfinishedReply(unfinished: string, isPouring: boolean) {
   const code = /^[245]\d\d(?![^ \r-])/.exec(unfinished)?.[0];
@@ -357,7 +360,7 @@ function connectionOptions(server: SmtpPlace, { connectMs, readyMs, socketMs }: 
     dnsTimeout: connectMs,
     greetingTimeout: readyMs,
     socketTimeout: socketMs,
-    // Nothing is owed to a server that we disconnect from: a socket that waits for its close could wait forever.
+    // Closes without waiting for the server: its own close could take forever.
     socketCloseTimeout: 0,
   };
 }
@@ -369,9 +372,10 @@ export function addressing({ host, address, port, secure, ehloName }: SmtpPlace)
 }
 
 /**
- * To this machine: no encryption, because its MTA's certificate names nobody, unless the server demands it. With credentials:
- * always, with a valid certificate; otherwise anybody could get the password. Without credentials: whatever the server offers,
- * unverified (RFC 7435), because the alternative is plain text, which follows where the handshake fails.
+ * Chooses the encryption. To this machine: none unless the server demands it, because its MTA's certificate is for no
+ * real name. With credentials: always, with a valid certificate; otherwise anyone could get the password. Without
+ * credentials: whatever the server offers, unverified (RFC 7435), because the alternative is plain text, which is used
+ * if the handshake fails.
  */
 export function encryption({ host, secure, user, isSwapped = false }: SmtpServer & Pick<SmtpPlace, "isSwapped">) {
   const unverified: SMTPPoolOptions = { opportunisticTLS: true, tls: { rejectUnauthorized: false } };
@@ -382,7 +386,7 @@ export function encryption({ host, secure, user, isSwapped = false }: SmtpServer
   return isSwapped ? plain : unverified;
 }
 
-/** Whether the server may take the message the other way: it demands encryption, or its handshake fails where it is not required. */
+/** Whether to try the other encryption: the server demands it, or an optional handshake failed. */
 export function asksToSwap({ host, secure, user }: SmtpServer, { code, replyCode, reply }: SmtpFailure): boolean {
   if (secure) return false;
   if (!isThisMachine(host)) return user === "" && code === "ETLS" && replyCode === null;
@@ -394,7 +398,10 @@ const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet("127.0.0.0", 8, "ipv4");
 LOOPBACK.addAddress("::1", "ipv6");
 
-/** By its address, or by the one name that is reserved for it (RFC 6761, 6.3): `127.example.org` may be anywhere. */
+/**
+ * Whether the host is this machine: a loopback address, or the one name reserved for it (RFC 6761, 6.3);
+ * `127.example.org` may be any host.
+ */
 function isThisMachine(host: string): boolean {
   const family = isIP(host);
   return family === 0 ? host.toLowerCase() === "localhost" : LOOPBACK.check(host, family === 6 ? "ipv6" : "ipv4");

@@ -4,14 +4,14 @@ import { isTooMany, type SmtpFailure, toSmtpFailure } from "./smtp-replies.ts";
 
 interface Line {
   write(text: string, encoding: "latin1" | "utf8"): void;
-  /** Writes the message: its text, then what the pieces give, as fast as the server reads. */
+  /** Writes the message: its text, then its pieces, as fast as the server reads. */
   pour(text: string, pieces: Iterator<Buffer>): void;
   /** Called once, with the server's last reply or the reason why it did not take the message. */
   done(result: string | SmtpFailure): void;
 }
 
 type Command = "MAIL FROM" | "RCPT TO" | "DATA";
-/** What limits the wait for a reply (`SmtpTimeouts`). */
+/** The time limit for a reply (`SmtpTimeouts`). */
 export type ReplyWait = "envelopeMs" | "dataMs" | "endMs";
 /** The subject of the next reply: a command, the message, or the end of a message without recipients. */
 type Awaited = Command | "message" | "nothing";
@@ -31,10 +31,11 @@ const WAITS: Readonly<Record<Awaited, ReplyWait>> = {
  *
  * Invariants:
  * M1. The message is written only once sender and recipient are accepted and the server has asked for it.
- * M2. A server that asks for the message although it refused the recipient gets an empty one, which goes to nobody. One that
- *     has taken any of several recipients is not asked to take the message unless all of it is to be sent.
- * M3. Recipients that are too many for the server at a time are neither refused nor sent to: they are `left`
- *     (RFC 5321, 4.5.3.1.10).
+ * M2. A server that asks for the message although it refused the recipient gets an empty one, which reaches no
+ *     recipient. If the server accepted some of several recipients, DATA is sent only if the whole message is to be
+ *     sent.
+ * M3. Recipients beyond the server's limit per transaction are neither refused nor sent to: they are `left` (RFC 5321,
+ *     4.5.3.1.10).
  * M4. The first refusal decides the message's outcome, whatever the server says or does afterwards.
  */
 export class SmtpTransaction {
@@ -51,7 +52,7 @@ export class SmtpTransaction {
   private readonly asked: string[] = [];
   private readonly refused = new Map<string, SmtpFailure>();
   private accepted = 0;
-  /** Recipients beyond those that the server takes at a time. */
+  /** Recipients beyond the server's limit per transaction. */
   readonly left: string[] = [];
 
   constructor(
@@ -115,11 +116,11 @@ export class SmtpTransaction {
     this.say(command === "MAIL FROM" ? rcptTo(this.mail.to) : "DATA\r\n", 1);
   }
 
-  /** The answer about the first of the recipients that are left. */
+  /** Handles the reply to the oldest unanswered RCPT. */
   private afterRecipient(asked: string[], reply: SmtpReply): void {
     const refusal = isPositive(reply.code) ? null : refused("EENVELOPE", reply, "RCPT TO");
     if (reply.code === 421) {
-      // The server closes the connection: the message goes to none of them.
+      // The server closes the connection, so no recipient gets the message.
       this.refusal ??= refusal;
       return this.onEnd(null);
     }
@@ -151,7 +152,7 @@ export class SmtpTransaction {
     this.say(".\r\n", 1);
   }
 
-  /** RFC 6531, 3.4: an address beyond ASCII in the envelope or in a header. */
+  /** Whether the envelope or a header has an address beyond ASCII (RFC 6531, 3.4). */
   private isUtf8(): boolean {
     const { from, to, isUtf8 = false } = this.mail;
     return isUtf8 || NOT_ASCII.test(from + to + this.asked.join(""));
@@ -166,7 +167,7 @@ export class SmtpTransaction {
     return `MAIL FROM:<${from}>${utf8}${body}${size}\r\n`;
   }
 
-  /** The message with its end marker. */
+  /** Sends the message with its end marker. */
   private sayMessage(): void {
     const { text, rest } = this.mail;
     if (rest === undefined) return this.say(`${stuffed(text)}.\r\n`, 1);
@@ -198,7 +199,7 @@ function rcptTo(address: string): string {
   return `RCPT TO:<${address}>\r\n`;
 }
 
-/** With dots doubled at line starts (RFC 5321, 4.5.2). */
+/** Doubles dots at line starts (RFC 5321, 4.5.2). */
 function stuffed(text: string): string {
   return text.includes("\n.") ? text.replaceAll("\n.", "\n..") : text;
 }

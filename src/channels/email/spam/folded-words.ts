@@ -1,5 +1,5 @@
 /**
- * The words of a text, folded so that spellings which read alike become equal: without case, accents and invisible
+ * Splits a text into words, folded so that spellings which read alike become equal: without case, accents and invisible
  * characters, and with compatibility letters (full width, mathematical) as plain ones. Every Chinese, Japanese or Thai
  * character is a word of its own, because those scripts do not separate words. Takes time proportional to the length.
  */
@@ -9,7 +9,7 @@ export function foldedWords(text: string): string[] {
 
 const WORD = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]|[\p{L}\p{N}]+/gu;
 
-/** A lower-case text of base characters. */
+/** Reduces a text to base characters in lower case. */
 export function folded(text: string): string {
   return text
     .replace(INVISIBLE, "")

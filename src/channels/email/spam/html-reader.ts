@@ -2,7 +2,7 @@ import { HtmlWalk, IN_HEAD, UNSEEN } from "../content/html-walk.ts";
 import { type Color, type InlineStyle, inlineStyle, isUnseen } from "./inline-style.ts";
 import type { Link } from "./link-target.ts";
 
-/** What the rules need to know about a message's HTML. Counts are of elements unless stated otherwise. */
+/** The rules' input from a message's HTML. Counts are of elements unless stated otherwise. */
 export interface HtmlReading {
   /** Text that a reader sees; blocks are separated by a space. */
   readonly text: string;
@@ -57,7 +57,7 @@ interface OpenElement {
   readonly look: Look;
 }
 
-/** How text is displayed at a position. */
+/** The style of text at a position. */
 interface Look {
   readonly unseen: boolean;
   readonly gone: boolean;
@@ -73,7 +73,7 @@ type TextKind = "seen" | "hidden" | "camouflaged" | "none";
 const PLAIN: Look = { unseen: false, gone: false, tiny: false, color: 0, background: 0xffffff, kind: "seen" };
 
 /**
- * 1. `counts` holds the number of open elements per name, so a closing tag without an opening one needs no search, and
+ * 1. `counts` has the number of open elements per name, so a closing tag without an opening one needs no search, and
  *    every search closes as many elements as it visits: linear in total.
  * 2. All state is bounded; the excess is dropped.
  */
@@ -97,7 +97,7 @@ class HtmlReader extends HtmlWalk {
   /** Whether something invisible interrupted the preceding text. */
   private interrupted = false;
   private tag = "";
-  /** Whether nothing has come since the tag was opened. */
+  /** Whether the open element is still empty. */
   private empty = false;
   private attribute = "";
   private value = "";
@@ -164,7 +164,7 @@ class HtmlReader extends HtmlWalk {
   }
 
   override onselfclosingtag(): void {
-    // In HTML the slash means nothing; in the SVG and Office XML inside mails, it closes the element.
+    // HTML ignores the slash; in the SVG and Office XML inside mails, it closes the element.
     this.begin(VOID.has(this.tag) || !CLOSED.has(this.tag));
   }
 
@@ -289,7 +289,7 @@ class HtmlReader extends HtmlWalk {
   }
 }
 
-/** Elements in which others, and text, may end the head: what is inside of any other there is not shown. */
+/** Elements in which others, and text, may end the head: the content of any other element there is not displayed. */
 const IN_OPEN_HEAD = new Set(["head", "noscript"]);
 const NOT_BLANK = /[^\t\n\f\r ]/;
 const LETTER_AT_END = /\p{L}$/u;
@@ -316,7 +316,7 @@ class BoundedText {
     if (this.last !== "" && !this.last.endsWith(" ")) this.add(" ");
   }
 
-  /** Its last two code units, enough for one character. */
+  /** Returns the last two code units, enough for one character. */
   end(): string {
     return this.last.slice(-2);
   }

@@ -16,7 +16,7 @@ const BAIT =
   /^(?:account|alert|auth|billing|confirm|help|id|limited|login|pay|recover|secure|security|service|signin|support|unlock|update|verify)/;
 
 /**
- * The well-known name that a host imitates, or null: by look-alike letters (`pаypal.com` with a Cyrillic а,
+ * Returns the well-known name that a host imitates, or null: by look-alike letters (`pаypal.com` with a Cyrillic а,
  * `paypa1.com`), by starting with the whole domain (`paypal.com.example.net`), or by an added word
  * (`paypal-login.net`).
  */
@@ -50,7 +50,7 @@ const LOOK_ALIKES: Readonly<Record<string, string>> = Object.fromEntries(
 );
 const DIGITS: Readonly<Record<string, string>> = { "0": "o", "1": "l", "3": "e", "5": "s" };
 
-/** The Latin letters that the name resembles. */
+/** Maps a name to the Latin letters that it resembles. */
 function toSkeleton(name: string): string {
   if (BRANDS.has(name)) return name;
   return Array.from(folded(name), (letter) => LOOK_ALIKES[letter] ?? DIGITS[letter] ?? letter)

@@ -1,4 +1,4 @@
-/** What an element's own style and colour attributes say about the visibility of its text. */
+/** The visibility of an element's text according to its own style and colour attributes. */
 export interface InlineStyle {
   /** Not displayed at all, whatever the styles of elements inside. */
   readonly gone: boolean;
@@ -35,7 +35,7 @@ export function isUnseen(color: Color, background: Color): boolean {
   return [16, 8, 0].every((shift) => Math.abs(((color >> shift) & 0xff) - ((background >> shift) & 0xff)) <= NEAR);
 }
 
-/** Of 255 steps per channel: nobody sees a smaller difference. */
+/** Smallest visible difference, in 255 steps per channel. */
 const NEAR = 8;
 const DECLARATIONS_MAX = 60;
 

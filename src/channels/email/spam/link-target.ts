@@ -7,7 +7,7 @@ export interface Link {
   readonly label: string;
 }
 
-/** Where a link leads. */
+/** The target of a link. */
 export interface LinkTarget extends Link {
   /** Lower case, with its colon; empty if the link is not a URL. */
   readonly scheme: string;
@@ -40,7 +40,7 @@ export function linkTarget({ href, label }: Link): LinkTarget {
 /** Second-level names under which countries accept registrations. */
 const SHARED_SECOND_LEVEL = new Set("ac co com edu go gob gouv gov ne net or org".split(" "));
 
-/** The registered part of a host name, approximately: `shop.example.co.uk` gives `example.co.uk`. */
+/** Returns the registered part of a host name, approximately: `shop.example.co.uk` gives `example.co.uk`. */
 export function registeredDomain(host: string): string {
   const labels = host.replace(/\.$/, "").split(".");
   const [second = "", top = ""] = labels.slice(-2);
@@ -52,7 +52,7 @@ const NAMED_WITH_SCHEME = /^https?:\/\/((?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24})(?
 const NAMED_ALONE =
   /^(?:www\.(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}|(?:[a-z0-9-]{1,63}\.){1,8}(?:com|net|org|gov|co|uk|de|fr|es|it|nl|pl|br|ru|ch|at|eu))(?=[/?#:\s]|$)/i;
 
-/** The host that appears in a link's text, in lower case, or null. */
+/** Returns the host that appears in a link's text, in lower case, or null. */
 export function hostNamedIn(label: string): string | null {
   const text = label.trim();
   const host = NAMED_WITH_SCHEME.exec(text)?.[1] ?? NAMED_ALONE.exec(text)?.[0];

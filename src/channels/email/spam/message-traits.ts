@@ -5,7 +5,7 @@ import { PHRASES, type PhraseFamily } from "./phrase-families.ts";
 import { PhraseFinder } from "./phrase-finder.ts";
 import type { ScoredMessage } from "./spam.ts";
 
-/** A message as the rules see it: parsed once for all of them. */
+/** The parsed message, shared by all rules. */
 export interface MessageTraits {
   readonly subject: string;
   readonly from: string;

@@ -5,7 +5,7 @@ import { foldedWords } from "./folded-words.ts";
  *
  * 1. A phrase matches whole words, compared as `foldedWords` returns them; a `*` at its end matches any ending of its
  *    last word.
- * 2. The result counts the distinct phrases found per family, so repeating one adds nothing.
+ * 2. The result counts the distinct phrases found per family, so repetitions do not count.
  */
 export class PhraseFinder<Family extends string> {
   /** Keyed by the first word of the phrase, or, if the phrase is a single prefix, by its first letters. */
@@ -19,7 +19,7 @@ export class PhraseFinder<Family extends string> {
     }
   }
 
-  /** The number of distinct phrases of each family that occur in any of the texts; families without any are omitted. */
+  /** Counts the distinct phrases of each family that occur in any of the texts; families without any are omitted. */
   find(texts: readonly (readonly string[])[]): ReadonlyMap<Family, number> {
     const found = new Set<Phrase<Family>>();
     for (const words of texts) this.findIn(words, found);

@@ -15,8 +15,8 @@ export interface RspamdOptions {
 const DEFAULTS: RspamdOptions = { timeoutMs: 15_000, answerBytesMax: 1024 * 1024 };
 
 /**
- * Asks an rspamd worker (`POST /checkv2`, https://rspamd.com/doc/developers/protocol.html) over keep-alive connections.
- * Uses rspamd's score and ignores its recommended `action`.
+ * Queries an rspamd worker (`POST /checkv2`, https://rspamd.com/doc/developers/protocol.html) over keep-alive
+ * connections. Uses rspamd's score and ignores its recommended `action`.
  */
 export class RspamdFilter implements SpamFilter {
   private readonly endpoint: string;
@@ -121,15 +121,16 @@ function decoded(text: string): string {
   }
 }
 
-/** The address in `Name <address>`, or the whole text. */
+/** Extracts the address from `Name <address>`, or returns the whole text. */
 function extractAddress(mailbox: string): string {
   const open = mailbox.lastIndexOf("<");
   return open === -1 || !mailbox.endsWith(">") ? mailbox : mailbox.slice(open + 1, -1);
 }
 
 /**
- * The address in the form that rspamd can parse, with its domain in ASCII, or null if there is none. rspamd counts an
- * address that it cannot parse as BROKEN_HEADERS, ten points against an honest message; a missing one costs nothing.
+ * Returns the address in a form that rspamd can parse, with its domain in ASCII, or null if there is none. rspamd
+ * counts an address that it cannot parse as BROKEN_HEADERS, ten points against an honest message, but ignores a missing
+ * one.
  */
 function envelopeAddress(address: string): string | null {
   const at = address.lastIndexOf("@");
@@ -140,7 +141,7 @@ function envelopeAddress(address: string): string | null {
 const QUEUE_ID = /^message-id:\s*<([\w.-]{1,200})@/im;
 const HEAD_BYTES_MAX = 16 * 1024;
 
-/** The message's name, which lets a line in rspamd's log lead to the job; null if it has none. */
+/** Returns the message's name, which connects a line in rspamd's log with the job; null if it has none. */
 function readQueueId(raw: Uint8Array): string | null {
   const head = Buffer.from(raw.buffer, raw.byteOffset, Math.min(raw.byteLength, HEAD_BYTES_MAX)).toString("latin1");
   const [headers = ""] = head.split("\r\n\r\n", 1);

@@ -16,8 +16,8 @@ export interface SpamScreenOptions {
 /**
  * Decides by its score whether a message may be sent.
  *
- * S1. While the filter is away, messages wait: they are neither sent unscored nor lost.
- * S2. Meanwhile one message at a time probes whether it is back; waiting messages do not hold up other deliveries.
+ * S1. While the filter is unavailable, messages wait: they are neither sent unscored nor lost.
+ * S2. Meanwhile one message at a time probes whether it is back; waiting messages do not delay other deliveries.
  */
 export class SpamScreen {
   private readonly watch: HealthWatch;
@@ -36,7 +36,7 @@ export class SpamScreen {
     return this.watch.health;
   }
 
-  /** Null: it may be sent. */
+  /** Scores the message; null if it may be sent. */
   async check(message: ScoredMessage, signal: AbortSignal): Promise<Outcome | null> {
     if (!this.watch.mayTry()) return WAITS;
     const { filter, threshold } = this.options;
@@ -51,7 +51,7 @@ export class SpamScreen {
       };
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error;
-      // A cancelled request says nothing about the filter.
+      // A cancelled request proves no failure of the filter.
       if (signal.aborted) this.watch.calledOff();
       else this.watch.failed(error.message);
       return WAITS;

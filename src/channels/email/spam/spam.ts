@@ -12,7 +12,7 @@ export interface SpamVerdict {
   readonly rules: readonly TriggeredRule[];
 }
 
-/** A message as its recipient would get it, without tracking and signature. */
+/** A message in its final form, except for tracking and signature. */
 export interface ScoredMessage {
   readonly subject: string;
   readonly html: string;
@@ -27,8 +27,8 @@ export interface ScoredMessage {
 /** Scores messages before they are sent. The caller decides which score is too high. */
 export interface SpamFilter {
   /**
-   * Rejects with `UnavailableError` if the filter is away or `signal` aborted the call: the message is then neither
-   * clean nor spam, and must be scored again.
+   * Rejects with `UnavailableError` if the filter is unavailable or `signal` aborted the call: the message is then
+   * neither clean nor spam, and must be scored again.
    */
   score(message: ScoredMessage, signal: AbortSignal): Promise<SpamVerdict>;
 }

@@ -11,12 +11,12 @@ interface Connection {
   /** The network that it comes from. */
   readonly from: string;
   readonly sinceMs: number;
-  /** Null: a stranger. */
+  /** Null until it logs in. */
   tenantId: string | null;
   wrongKeys: number;
-  /** Since the last message. */
+  /** Commands since the last message. */
   commands: number;
-  /** When the message under way began; null: there is none. */
+  /** Start of the message in transfer; null if there is none. */
   dataSinceMs: number | null;
 }
 
@@ -26,15 +26,15 @@ const WRONG_KEYS_A_MINUTE = 10;
 const ADDRESSES_MAX = 10_000;
 
 /**
- * Who is connected, and what each may still do.
+ * Open connections and their limits.
  *
  * Invariants:
- * C1. At most `connectionsMax` are open. A newcomer replaces the oldest stranger: connections that nobody logs in on keep no
- *     tenant out.
- * C2. Strangers count by their address, tenants' connections by the tenant: tenants behind one address do not share a bound. Where
- *     an address has as many strangers as it may, a newcomer from there replaces the oldest of them: behind a balancer that passes
- *     TCP through, everybody has one address.
- * C3. A right key is always taken, however many wrong ones came from its address.
+ * C1. At most `connectionsMax` are open. A newcomer replaces the oldest stranger, so unauthenticated connections cannot
+ *     keep tenants out.
+ * C2. Strangers count by their address, tenants' connections by the tenant: tenants behind one address do not share a
+ *     bound. If an address has reached its limit of strangers, a newcomer from there replaces the oldest of them:
+ *     behind a balancer that passes TCP through, all clients have one address.
+ * C3. A valid key is always accepted, however many wrong ones came from its address.
  */
 export class Connections {
   private readonly open = new Map<string, Connection>();
@@ -50,7 +50,7 @@ export class Connections {
     return this.open.size;
   }
 
-  /** Returns the id of a stranger that must go for it, or null. Throws an `SmtpRefusal`. */
+  /** Admits a connection. Returns the id of the stranger to close for it, or null. Throws an `SmtpRefusal`. */
   enter(id: string, address: string): string | null {
     const from = networkOf(address);
     const strangers = [...this.open.values()].filter(({ tenantId }) => tenantId === null);
@@ -77,7 +77,7 @@ export class Connections {
     if (connection !== undefined) connection.tenantId = tenantId;
   }
 
-  /** The refusal of a wrong key. */
+  /** Counts a wrong key and returns its refusal. */
   refuseKey(id: string, address: string): SmtpRefusal {
     const nowMs = this.clock.monotonicMs();
     const from = networkOf(address);
@@ -102,19 +102,19 @@ export class Connections {
     if (connection !== undefined) connection.dataSinceMs = this.clock.monotonicMs();
   }
 
-  /** Whether a message is under way. */
+  /** Whether a message is in transfer. */
   hasMessage(id: string): boolean {
     const { dataSinceMs = null } = this.open.get(id) ?? {};
     return dataSinceMs !== null;
   }
 
-  /** The message was answered, or its client is gone. */
+  /** Records that the message was answered, or its client disconnected. */
   endData(id: string): void {
     const connection = this.open.get(id);
     if (connection !== undefined) Object.assign(connection, { dataSinceMs: null, commands: 0 });
   }
 
-  /** Those that did not log in in time, or whose message does not end. */
+  /** Lists connections that did not log in in time, or whose message takes too long. */
   late(): readonly string[] {
     const nowMs = this.clock.monotonicMs();
     return [...this.open.values()].filter((one) => isLate(one, nowMs)).map(({ id }) => id);

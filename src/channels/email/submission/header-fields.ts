@@ -5,7 +5,7 @@ export interface Field {
   readonly name: string;
   /** The name in lower case. */
   readonly key: string;
-  /** What stands behind the colon, as it came: one byte per character, folded, without the last line end. */
+  /** The raw value: one byte per character, folded, without the last line end. */
   readonly raw: string;
   /** The same on one line, as text. */
   readonly value: string;
@@ -17,11 +17,11 @@ export interface Structured {
   readonly value: string;
   /** By their names in lower case, decoded (RFC 2231, RFC 2047). */
   readonly params: ReadonlyMap<string, string>;
-  /** Whether there is nothing else in it. */
+  /** Whether the value consists only of these. */
   readonly isClean: boolean;
 }
 
-/** The fields of a head, one byte per character. */
+/** Parses the fields of a head, one byte per character. */
 export function fieldsIn(head: string): readonly Field[] {
   const fields: Field[] = [];
   // A line that begins with white space goes on with the one before.
@@ -35,7 +35,10 @@ export function fieldsIn(head: string): readonly Field[] {
   return fields;
 }
 
-/** Bytes of a header that are not ASCII, which nobody said the character set of: UTF-8, or what most programs had before it. */
+/**
+ * Decodes non-ASCII bytes of a header without a declared character set: as UTF-8, or as the usual character set before
+ * it.
+ */
 function decodeText(bytes: string): string {
   if (!/[\x80-\xff]/.test(bytes)) return bytes;
   const buffer = Buffer.from(bytes, "latin1");
@@ -47,7 +50,7 @@ function decodeText(bytes: string): string {
 }
 
 const PARAM = /;\s*([^\s=;"]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]*))/g;
-/** No honest program's is longer. */
+/** Longer than any honest program's value. */
 const STRUCTURED_CHARS_MAX = 16 * 1024;
 
 export function parseStructured(given: string): Structured {

@@ -9,7 +9,7 @@ interface Header {
 /** An encoded word (RFC 2047, 2). */
 const WORD = /=\?([^?\s]+)\?([QqBb])\?([^?]*)\?=/g;
 
-/** Words that follow one another in one encoding: a character may begin in one of them and end in the next. */
+/** Consecutive words in one encoding: a character may begin in one of them and end in the next. */
 interface Run {
   readonly charset: string;
   readonly encoding: string;
@@ -17,12 +17,12 @@ interface Run {
 }
 
 /**
- * What the library's `decodeWords` makes of the value, in time proportional to its length: the library looks at all of a run again
- * for each word.
+ * Decodes a value like the library's `decodeWords`, but in time proportional to its length: the library processes a
+ * whole run again for each word.
  */
 export function decodeHeader(value: string): string {
   const decoded = decodeRuns(value, continuesRun);
-  // Words that should have stayed apart.
+  // The words should not have been joined.
   return decoded.includes("\ufffd") ? decodeRuns(value, () => false) : decoded;
 }
 
@@ -58,16 +58,19 @@ function decodeRun({ charset, encoding, texts }: Run): string {
   return decodeWords(`=?${charset}?${encoding}?${texts.join("")}?=`);
 }
 
-/** Of one kind of header. The parser of addresses takes time that grows faster: a hundred with long names are far shorter. */
+/**
+ * Total length of one kind of header. The address parser's time grows faster than the length, and a hundred addresses
+ * with long names are far shorter.
+ */
 const ADDRESSES_CHARS_MAX = 32 * 1024;
 
-/** The addresses in all headers of the name, or null if they are too long to be read. */
+/** Parses the addresses in all headers of the name; null if they are too long. */
 export function addressesIn(headers: readonly Header[], name: string): readonly Address[] | null {
   const value = joined(headers, name);
   return value.length > ADDRESSES_CHARS_MAX ? null : addressParser(value);
 }
 
-/** As `addressesIn`, without the last ones where they are too long to be read. */
+/** As `addressesIn`, but drops the last addresses if they are too long. */
 export function firstAddressesIn(headers: readonly Header[], name: string): readonly Address[] {
   const value = joined(headers, name);
   if (value.length <= ADDRESSES_CHARS_MAX) return addressParser(value);
@@ -79,7 +82,7 @@ function joined(headers: readonly Header[], name: string): string {
   return values.join(", ");
 }
 
-/** The first header of the name, or "". */
+/** Returns the first header of the name, or "". */
 export function headerIn(headers: readonly Header[], name: string): string {
   return headers.find(({ key }) => key === name)?.value ?? "";
 }

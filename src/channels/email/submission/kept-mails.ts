@@ -11,11 +11,14 @@ export async function keptMail(message: Entity): Promise<KeptContent> {
   return { sha256: new Bun.CryptoHasher("sha256").update(bytes).digest("hex"), body: bytes, isEightBit };
 }
 
-/** Messages on their way into the queue that are sent as they came. A request names its message, which is too large for each body. */
+/**
+ * Messages on their way into the queue that are sent unchanged. A request refers to its message, which is too large to
+ * be in each body.
+ */
 export class KeptMails {
   private readonly held = new Map<string, { readonly mail: KeptContent; holders: number }>();
 
-  /** Requests may name it until the returned function is called. */
+  /** Keeps a message, which requests may refer to until the returned function is called. */
   hold(mail: KeptContent): () => void {
     const entry = this.held.get(mail.sha256) ?? { mail, holders: 0 };
     entry.holders += 1;
@@ -26,7 +29,7 @@ export class KeptMails {
     };
   }
 
-  /** As `acceptEmail`, for requests that may name a message. */
+  /** As `acceptEmail`, for requests that may refer to a message. */
   accept(tenant: Tenant, given: unknown): Acceptance {
     if (!isJsonObject(given) || typeof given["kept_mail"] !== "string") return acceptEmail(tenant, given);
     const { kept_mail, ...body } = given;

@@ -12,23 +12,25 @@ import { type Entity, IDENTITY, mimeTree, tooMany } from "./mime-tree.ts";
 import { decodeContent } from "./part-content.ts";
 import { SmtpRefusal } from "./smtp-refusal.ts";
 
-/** A message as it is sent on, but for the fields that its delivery adds. */
+/** A message in its final form, except for the fields that its delivery adds. */
 export interface KeptMessage {
   /** Head, empty line and body, in lines that end with CRLF and have at most 998 bytes. The head is ASCII. */
   readonly bytes: Buffer;
-  /** Whether its body is not: signed parts are sent as they are. */
+  /** Whether the body has bytes beyond ASCII, because signed parts are sent unchanged. */
   readonly isEightBit: boolean;
 }
 
 /**
- * The message as it came, byte for byte, but for what must not be sent on so:
+ * Copies the message byte for byte, with these exceptions:
  *
- * K1. Left out of its head: traces of its way here, whom nobody is to see, what a delivery writes itself, and orders to mail servers.
+ * K1. These fields are dropped from its head: traces of its way here, hidden recipients, fields that a delivery writes
+ *     itself, and commands to mail servers.
  * K2. Bytes beyond ASCII in a head become encoded words (RFC 2047), and long lines are folded.
- * K3. A part that a mail server might refuse or change on the way (bytes beyond ASCII, long lines, stray line ends) goes in base64
- *     (RFC 2045, 6.2), with the same content. What is signed is never changed (RFC 1847, 2.1).
+ * K3. A part that a mail server might refuse or change on the way (bytes beyond ASCII, long lines, stray line ends) is
+ *     encoded in base64 (RFC 2045, 6.2), with the same content. Signed parts are never changed (RFC 1847, 2.1).
  *
- * Large parts are written in turns with other work. Rejects with an `SmtpRefusal` if a signed part cannot be sent as it is.
+ * Large parts are written in steps, between which other work runs. Rejects with an `SmtpRefusal` if a signed part
+ * cannot be sent unchanged.
  */
 export async function keptMessage(root: Entity): Promise<KeptMessage> {
   const writer = new Writer();
@@ -36,7 +38,7 @@ export async function keptMessage(root: Entity): Promise<KeptMessage> {
   return { bytes: Buffer.concat(writer.pieces), isEightBit: writer.isEightBit };
 }
 
-/** What each delivery writes itself, and who is in nobody's sight. */
+/** Fields that each delivery writes itself, and hidden recipients. */
 const OWN: ReadonlySet<string> = new Set([
   "from",
   "sender",
@@ -47,10 +49,10 @@ const OWN: ReadonlySet<string> = new Set([
   "content-length",
   "status",
 ]);
-/** What servers that it has passed wrote for themselves (RFC 5321, 4.4; RFC 8601; RFC 8617). */
+/** Fields that earlier servers added for their own use (RFC 5321, 4.4; RFC 8601; RFC 8617). */
 const TRACE =
   /^(?:return-path|(?:x-)?received(?:-spf)?|(?:x-)?delivered-to|x-original-to|envelope-to|(?:x-)?authentication-results.*|arc-.*|x-(?:ms-exchange|forefront|microsoft-antispam|eop|google|gm)-?.*)$/;
-/** At most one of each (RFC 5322, 3.6; RFC 2045, 3): readers choose one of several as they like. */
+/** Fields that may occur once (RFC 5322, 3.6; RFC 2045, 3): mail programs differ in which of several they use. */
 const SINGLE: ReadonlySet<string> = new Set([
   "date",
   "reply-to",
@@ -138,10 +140,13 @@ class Writer {
     if (isMultipart) this.pieces.push(Buffer.from(`--${boundary}--`, "latin1"));
   }
 
-  /** Writes what is signed, or the mail that somebody wrote, in bytes beyond ASCII, too. Returns whether it can be sent so. */
+  /**
+   * Writes a signed part, or a person's mail, unchanged, even in bytes beyond ASCII. Returns whether it can be sent in
+   * this form.
+   */
   private unchanged(entity: Entity, body: Buffer): boolean {
     const flaws = findFlaws(body);
-    // A signature is made over lines that end with CRLF, wherever it came from.
+    // A signature always covers lines that end with CRLF.
     const lines = flaws?.hasStrayEnds === true ? withCrlf(body) : body;
     const left = lines === body ? flaws : findFlaws(lines);
     if (left !== null && (left.hasLongLines || left.hasNul)) return false;
@@ -159,7 +164,7 @@ function isOpenMessage({ type, encoding }: Entity): boolean {
   return MESSAGES.has(type.value) && IDENTITY.has(encoding);
 }
 
-/** Whether a message in it, which is not signed, is encoded. */
+/** Whether it contains an encoded message that is not signed. */
 function hasWrapped({ type, encoding, children }: Entity): boolean {
   if (type.value === "multipart/signed") return false;
   return (MESSAGES.has(type.value) && !IDENTITY.has(encoding)) || children.some(hasWrapped);
@@ -169,7 +174,7 @@ const MESSAGES: ReadonlySet<string> = new Set(["message/rfc822", "message/global
 
 const EMPTY = Buffer.alloc(0);
 const CRLF = Buffer.from("\r\n");
-/** Whole lines of base64: some milliseconds of work. */
+/** Whole lines of base64: a few milliseconds of work. */
 const TURN_BYTES = 57 * 8 * 1024;
 
 function nextTurn(): Promise<void> {
@@ -194,7 +199,7 @@ interface Flaws {
 
 const [NUL, NEWLINE, RETURN] = [0x00, 0x0a, 0x0d];
 
-/** What a mail server might refuse or change; null: nothing. */
+/** Finds properties that a mail server might refuse or change, or null. */
 function findFlaws(body: Buffer): Flaws | null {
   let hasLongLines = false;
   let hasStrayEnds = false;
@@ -229,7 +234,7 @@ function withCrlf(body: Buffer): Buffer {
   return lines.subarray(0, used);
 }
 
-/** `encoding`: what its body is encoded in now; "": nothing; absent: as it was. */
+/** Formats the head. `encoding`: the body's new encoding; "" for none; undefined if it is unchanged. */
 function head({ fields, type }: Entity, encoding?: string): string {
   let lines = "";
   for (const field of fields) {
@@ -240,7 +245,7 @@ function head({ fields, type }: Entity, encoding?: string): string {
   return `${lines}${isNamed ? "" : `Content-Type: ${type.value}; charset=utf-8\r\n`}Content-Transfer-Encoding: ${encoding}\r\n`;
 }
 
-/** The field as it came, if it can be. */
+/** Formats the field, unchanged if possible. */
 function formatField(field: Field): string {
   const raw = /[^\0-\x7f]/.test(field.raw) ? ` ${inAscii(field)}` : field.raw;
   const lines = `${field.name}:${raw}`.split(/\r?\n/).map((line) => line.replace(/[\0-\x08\x0b-\x1f\x7f]/g, " "));
@@ -271,7 +276,7 @@ function inAscii({ name, key, value }: Field): string {
 
 const FOLD_CHARS = 76;
 
-/** An address with letters beyond ASCII, which few servers take in a header, is shown as a name (RFC 6857, 3.1.8). */
+/** Turns an address with letters beyond ASCII, which few servers accept in a header, into a name (RFC 6857, 3.1.8). */
 function addressList(value: string): string {
   const written = addressParser(value)
     .flatMap((one) => one.group ?? [one])

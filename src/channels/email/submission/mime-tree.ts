@@ -2,20 +2,20 @@ import { type Field, fieldsIn, parseStructured, type Structured } from "./header
 import { submissionLimits } from "./limits.ts";
 import { SmtpRefusal } from "./smtp-refusal.ts";
 
-/** A message, or a part of one (RFC 2045, 2.4). It keeps no bytes of its own but places in those that came. */
+/** A message, or a part of one (RFC 2045, 2.4). It has no bytes of its own, only positions in the received ones. */
 export interface Entity {
   /** All bytes around it. */
   readonly source: Buffer;
   readonly fields: readonly Field[];
   readonly type: Structured;
   readonly disposition: Structured | null;
-  /** In lower case; "": none is named. */
+  /** In lower case; "" if there is none. */
   readonly encoding: string;
   readonly bodyStart: number;
   readonly end: number;
-  /** Of a multipart with a boundary: its parts; of a message in a message: that one. */
+  /** The parts of a multipart with a boundary, or the message within a message. */
   readonly children: readonly Entity[];
-  /** Whether something readable follows the last part of a multipart, where nobody sees it. */
+  /** Whether readable text follows the last part of a multipart, where it is not displayed. */
   readonly hasEpilogue: boolean;
 }
 
@@ -25,12 +25,12 @@ const [NEWLINE, RETURN, DASH] = [0x0a, 0x0d, 0x2d];
 export const IDENTITY: ReadonlySet<string> = new Set(["", "7bit", "8bit", "binary"]);
 
 /**
- * Finds the parts of a message, in time proportional to its length, whatever it is. Throws an `SmtpRefusal` for one that has more
- * pieces than are taken: each costs memory, however short it is.
+ * Finds the parts of any message in time proportional to its length. Throws an `SmtpRefusal` for one with too many
+ * pieces: each costs memory, however short it is.
  *
- * M1. The lines that may be boundaries are searched for once, and looked at once for each of the multiparts around them.
- * M2. A line that ends an outer multipart ends all that are in it (RFC 2046, 5.1.2).
- * M3. What is no header line begins the body, as mail servers read it.
+ * M1. Possible boundary lines are searched for once, and compared once for each of the multiparts around them.
+ * M2. A line that ends an outer multipart ends all inner ones (RFC 2046, 5.1.2).
+ * M3. A line that is no header begins the body, as in mail servers.
  */
 export function mimeTree(source: Buffer): Entity {
   return new Reader(source).entity(0, source.length, { depth: 0, type: MESSAGE });
@@ -41,12 +41,12 @@ const IN_DIGEST: Structured = { value: "message/rfc822", params: new Map(), isCl
 
 interface Around {
   readonly depth: number;
-  /** Of an entity that names none. */
+  /** The type of an entity that names none. */
   readonly type: Structured;
 }
 
 class Reader {
-  /** Where lines begin with two dashes. */
+  /** Positions of lines that begin with two dashes. */
   private readonly dashed: number[] = [];
   private headerLines = 0;
 
@@ -73,14 +73,14 @@ class Reader {
       .trim()
       .toLowerCase();
     const body = { start: bodyStart, end, depth: around.depth + 1 };
-    // Of a multipart the encoding says nothing (RFC 2045, 6.4).
+    // A multipart's own encoding is ignored (RFC 2045, 6.4).
     const isOpen = IDENTITY.has(encoding) || type.value.startsWith("multipart/");
     const { children, hasEpilogue } = isOpen ? this.inside(type, body) : NOTHING;
     const known = { type, encoding, disposition: disposition === undefined ? null : parseStructured(disposition) };
     return { source: this.source, fields, ...known, bodyStart, end, children, hasEpilogue };
   }
 
-  /** Where the body begins. */
+  /** Returns the position at which the body begins. */
   private headEnd(start: number, end: number): number {
     let at = start;
     while (at < end) {
@@ -134,7 +134,7 @@ class Reader {
     return low;
   }
 
-  /** The boundary's line at the place, or null: it is another line. */
+  /** Returns the boundary's line at the position; null if it is another line. */
   private boundaryLine(
     at: number,
     end: number,
@@ -162,7 +162,7 @@ const BOUNDARY_CHARS_MAX = 250;
 const NAME_CHARS_MAX = 1_000;
 const FIELD_START = /^[!-9;-~]+[ \t]*:/;
 
-/** Every entity in it, itself first, those of messages within it left out. */
+/** Yields every entity in it, itself first, except those of messages within it. */
 export function* walkLeaves(entity: Entity): Generator<Entity> {
   if (entity.children.length === 0 || !entity.type.value.startsWith("multipart/")) yield entity;
   else for (const child of entity.children) yield* walkLeaves(child);

@@ -9,12 +9,12 @@ import { decodeContent, type PartText, textIn } from "./part-content.ts";
 export interface OrdinaryParts {
   readonly text: Entity | null;
   readonly html: Entity | null;
-  /** Files that the HTML shows. */
+  /** Files that the HTML displays. */
   readonly shown: readonly Entity[];
   readonly attached: readonly Entity[];
 }
 
-/** Null: it has other parts, or has them elsewhere. */
+/** Finds the ordinary parts; null if the message has other parts or another structure. */
 export function ordinaryParts(root: Entity): OrdinaryParts | null {
   const [first, ...others] = root.type.value === "multipart/mixed" && !root.hasEpilogue ? root.children : [root];
   if (first === undefined || !others.every(isFile)) return null;
@@ -56,7 +56,7 @@ function isFile(entity: Entity): boolean {
   return !isPart && !isText(entity, "plain") && !isText(entity, "html");
 }
 
-/** The texts of ordinary parts, or null: the API would not send them, or not as they are. */
+/** Returns the texts of ordinary parts; null if the API would refuse or change them. */
 export function exactTexts({ text, html }: OrdinaryParts): { readonly text?: string; readonly html?: string } | null {
   const parts = [text, html].filter((part) => part !== null);
   if (parts.length === 0 || !parts.every(isPlainText)) return null;
@@ -68,7 +68,7 @@ export function exactTexts({ text, html }: OrdinaryParts): { readonly text?: str
   return textMembers(plain?.text ?? null, rich?.text ?? null);
 }
 
-/** The same, however they are. */
+/** Returns the texts even if the API would change them. */
 export function looseTexts({ text, html }: OrdinaryParts): { readonly text?: string; readonly html?: string } {
   return textMembers(text && textIn(text).text, html && textIn(html).text);
 }
@@ -87,7 +87,7 @@ function isExact(part: PartText | null): boolean {
   return part.isSound && Buffer.byteLength(part.text) <= TEXT_BYTES_MAX && !part.text.includes("\0");
 }
 
-/** Less than the API takes: braces are written in more characters. */
+/** Less than the API's limit, because braces are written in more characters. */
 const TEXT_BYTES_MAX = emailLimits.inlineHtmlBytesMax - 16 * 1024;
 /** In quoted-printable, a byte takes three. */
 const ENCODED_BYTES_MAX = 4 * TEXT_BYTES_MAX;
@@ -98,7 +98,7 @@ const PART_FIELDS: ReadonlySet<string> = new Set([
   "content-id",
 ]);
 
-/** Whether nothing is said of the text but its character set. */
+/** Whether the text has no parameter beside its character set. */
 function isPlainText({ type, fields }: Entity): boolean {
   const names = [...type.params.keys()].filter((name) => name !== "charset" && name !== "boundary");
   const isKnown = names.every((name) => name === "format" && type.params.get(name)?.toLowerCase() === "fixed");
@@ -107,7 +107,7 @@ function isPlainText({ type, fields }: Entity): boolean {
 
 const OTHER_FIELD = /^content-(?!id|language$|length$)/;
 
-/** The files of ordinary parts as the API takes them, or null: something of them would be lost. */
+/** Returns the files of ordinary parts in the API's form; null if that would lose information. */
 export function exactFiles({ shown, attached }: OrdinaryParts): readonly JsonObject[] | null {
   const all = [...shown, ...attached];
   if (all.length > emailLimits.attachmentsMax) return null;
@@ -167,7 +167,7 @@ export function readFilename({ disposition, type }: Entity): string {
 
 const NOT_IN_NAMES = new RegExp(`[${UNNAMEABLE}]+`, "gu");
 
-/** The last part of a path, as programs of some systems name their files. */
+/** Returns the last part of a path, as some systems use paths for file names. */
 function fileName(given: string): string {
   const last = given.replace(NOT_IN_NAMES, " ").split(/[/\\]/).at(-1) ?? "";
   return last.trim().slice(-FILENAME_CHARS_MAX);

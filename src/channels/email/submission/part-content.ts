@@ -1,9 +1,9 @@
 import { type Entity, IDENTITY } from "./mime-tree.ts";
 
-/** What a part is once its transfer encoding is taken off. */
+/** A part's content after transfer decoding. */
 export interface PartContent {
   readonly bytes: Buffer;
-  /** Whether the part is encoded as it says. If not, readers may see something else in it. */
+  /** Whether the encoding is valid. If not, mail programs may decode it differently. */
   readonly isSound: boolean;
 }
 
@@ -24,7 +24,7 @@ export function decodeContent(
   }
 }
 
-/** Other characters are skipped, as RFC 2045, 6.8 asks for, and padding may end each line, as some programs write it. */
+/** Skips other characters, as RFC 2045, 6.8 requires, and allows padding at each line's end, as some programs write it. */
 function looseBase64(text: string): Buffer {
   const bytes = Buffer.alloc(Math.ceil((text.length * 3) / 4));
   let used = 0;
@@ -67,7 +67,7 @@ function unquoted(body: Buffer): PartContent {
   return { bytes: bytes.subarray(0, used), isSound };
 }
 
-/** -1: it is no hexadecimal digit. */
+/** Returns the value of a hexadecimal digit, or -1. */
 function nibble(code: number | undefined): number {
   if (code === undefined) return -1;
   if (code >= 0x30 && code <= 0x39) return code - 0x30;
@@ -75,7 +75,7 @@ function nibble(code: number | undefined): number {
   return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1;
 }
 
-/** Where the next line begins, or `at`: no line ends there. */
+/** Returns the start of the next line, or `at` if no line ends there. */
 function softBreakEnd(body: Buffer, at: number): number {
   let end = at;
   while (end - at < BLANKS_MAX && (body[end] === SPACE || body[end] === TAB)) end += 1;
@@ -84,16 +84,16 @@ function softBreakEnd(body: Buffer, at: number): number {
   return at;
 }
 
-/** Added at the end of a line on the way. */
+/** Blanks that servers on the way may add at a line's end. */
 const BLANKS_MAX = 64;
 
 export interface PartText {
   readonly text: string;
-  /** Whether it is in the character set that the part names, and that set is known. */
+  /** Whether the part's character set is known and the text is valid in it. */
   readonly isSound: boolean;
 }
 
-/** Without a character set, text is UTF-8 if it can be. */
+/** Decodes the text of a part. Without a character set, it is UTF-8 if valid. */
 export function textIn(entity: Entity, bytesMax?: number): PartText {
   const { bytes, isSound } = decodeContent(entity, bytesMax);
   const charset = (entity.type.params.get("charset") ?? "").toLowerCase();
@@ -103,7 +103,7 @@ export function textIn(entity: Entity, bytesMax?: number): PartText {
       fatal: true,
       ignoreBOM: true,
     }).decode(bytes);
-    // A line end of SMTP is none in UTF-16 (RFC 2046, 4.1.1).
+    // SMTP's line ends are not valid in UTF-16 (RFC 2046, 4.1.1).
     if (charset.startsWith("utf-16")) return { text, isSound: false };
     return { text, isSound: isSound && (isNamed || charset === "" || !/[^\0-\x7f]/.test(text)) };
   } catch {

@@ -28,23 +28,23 @@ import {
 import { textIn } from "./part-content.ts";
 import { SmtpRefusal } from "./smtp-refusal.ts";
 
-/** A message as `POST /v1/send/email` takes it. */
+/** A message in the form of `POST /v1/send/email`. */
 export interface SendBodies {
   /** From the header, or null. */
   readonly idempotencyKey: string | null;
-  /** Names this very message wherever it is sent again (RFC 5322, 3.6.4), or null. */
+  /** Identifies this message in every repetition (RFC 5322, 3.6.4), or null. */
   readonly messageId: string | null;
-  /** Sent as it came; null: the body has all of it. */
+  /** The message to send unchanged; null if the body has all of it. */
   readonly kept: KeptContent | null;
-  /** The body for one recipient, as JSON. */
+  /** Returns the body for one recipient, as JSON. */
   bodyFor(recipient: string): string;
 }
 
 /**
- * A message that the API has members for becomes those, with all that the API does for mail (tracking, for example). Any other is
- * kept as it came, and sent so.
+ * Converts a message to the API's members if it can be expressed in them, with all features of the API (tracking, for
+ * example). Any other message is kept and sent unchanged.
  *
- * Rejects with an `SmtpRefusal`: the message cannot be sent, or is not from the tenant's own sender.
+ * Rejects with an `SmtpRefusal` if the message cannot be sent or is not from the tenant's own sender.
  */
 export async function buildSendBodies(tenant: Tenant, message: Entity, platformSender: string): Promise<SendBodies> {
   const { fields } = message;
@@ -73,7 +73,7 @@ export async function buildSendBodies(tenant: Tenant, message: Entity, platformS
   };
 }
 
-/** The members that all recipients share. */
+/** Reads the members that all recipients share. */
 async function readMembers(message: Entity, own: OwnHeaders, sender: string) {
   const parts = ordinaryParts(message);
   if (own.template !== null || own.data !== null) return filledMembers(message, parts, own, sender);
@@ -93,7 +93,7 @@ async function readMembers(message: Entity, own: OwnHeaders, sender: string) {
   };
 }
 
-/** Of a message whose placeholders are filled, the API may refuse a member, with a sentence that names it. */
+/** Reads the members of a message with placeholders to fill; the API may refuse one with a sentence that names it. */
 function filledMembers(message: Entity, parts: OrdinaryParts | null, own: OwnHeaders, sender: string) {
   if (parts === null) {
     const names = [TEMPLATE, DATA].map((name) => OWN + name).join(" and ");
@@ -112,7 +112,7 @@ function filesMember(files: readonly JsonObject[]): JsonObject {
   return files.length > 0 ? { attachments: files } : {};
 }
 
-/** What people see of a kept message: it is checked for spam, and shown in the job. */
+/** Reads the visible parts of a kept message, which are checked for spam and displayed in the job. */
 async function keptMembers(message: Entity, subject: string) {
   const leaves = [...walkLeaves(message)].filter(
     (leaf) => leaf.disposition?.value !== "attachment" && readFilename(leaf) === "",
@@ -139,14 +139,14 @@ async function keptMembers(message: Entity, subject: string) {
 const SHOWN_BYTES_MAX = 2 * emailLimits.inlineHtmlBytesMax;
 const SHOWN_CHARS_MAX = emailLimits.inspectedHtmlCharsMax;
 
-/** So much of a text as the API takes in any script. */
+/** Cuts a text to a length that the API accepts in any script. */
 function cut(text: string): string {
   const isShort = Buffer.byteLength(text) <= emailLimits.inlineHtmlBytesMax / 2;
   const shown = isShort ? text : text.slice(0, emailLimits.inlineHtmlBytesMax / 8);
   return shown.split("{{", BRACES_MAX).join("{{").toWellFormed();
 }
 
-/** Of one message; each is written in more characters. */
+/** Braces in one message; each is written in more characters. */
 const BRACES_MAX = 1_000;
 
 function bracesIn(text: string): number {
@@ -155,7 +155,7 @@ function bracesIn(text: string): number {
   return count;
 }
 
-/** Nothing in it is a placeholder but those for its braces. */
+/** Escapes the braces, so that the text has no other placeholders. */
 function literal(members: { readonly [name: string]: string }): JsonObject {
   const entries = Object.entries(members);
   if (!entries.some(([, text]) => text.includes("{{"))) return members;
@@ -167,7 +167,7 @@ function readSubject({ fields }: Entity): string {
   return oneLine(decodeHeader(headerIn(fields, "subject")));
 }
 
-/** Null: the API has no place for one of them. */
+/** Converts the headers; null if the API has no member for one of them. */
 function exactHeaders(fields: readonly Field[], sender: string): JsonObject | null {
   const addresses = addressesIn(fields, "reply-to");
   if (addresses === null) return null;
@@ -195,7 +195,10 @@ function looseHeaders(fields: readonly Field[], sender: string): JsonObject {
   };
 }
 
-/** Those that the API passes on: of each name the first. The others are dropped, as a program cannot act on a refusal of them. */
+/**
+ * Collects the first header of each name that the API passes on. Others are dropped, because a program cannot act on a
+ * refusal of them.
+ */
 function collectFurtherHeaders(fields: readonly Field[]): Readonly<Record<string, string>> {
   const further = new Map<string, readonly [string, string]>();
   for (const { key, name, value } of fields) {
@@ -206,12 +209,12 @@ function collectFurtherHeaders(fields: readonly Field[]): Readonly<Record<string
   return Object.fromEntries(further.values());
 }
 
-/** What the API is given as the header's value. */
+/** Returns the header's value for the API. */
 function furtherText(key: string, value: string): string {
   return key === "references" ? shortened(value) : oneLine(decodeHeader(value));
 }
 
-/** A long thread's message ids: the first and the last ones, as many as one line holds (RFC 5322, 2.1.1). */
+/** Shortens a long thread's message ids to the first and the last ones, as many as fit on one line (RFC 5322, 2.1.1). */
 function shortened(references: string): string {
   const [first = "", ...ids] = oneLine(references).split(/\s+/);
   const room = REFERENCES_CHARS_MAX - first.length;
@@ -222,7 +225,7 @@ function shortened(references: string): string {
 
 const REFERENCES_CHARS_MAX = 900;
 
-/** `X-Waybill-…`: what a message in SMTP has no other place for. They are not sent on. */
+/** The `X-Waybill-…` headers, which have no equivalent in SMTP. They are not passed on. */
 interface OwnHeaders {
   readonly template: string | null;
   readonly data: JsonObject | null;
@@ -241,7 +244,7 @@ const [TEMPLATE, DATA, TAG, TOPIC, TRACKING, IDEMPOTENCY_KEY] = [
   "tracking",
   "idempotency-key",
 ] as const;
-/** Written into messages that are sent as they came: one that is sent on from a reader's mailbox has it. */
+/** The header of messages that are sent unchanged; a message forwarded from a reader's mailbox still has it. */
 const JOB = "job";
 const KNOWN: readonly string[] = [TEMPLATE, DATA, TAG, TOPIC, TRACKING, IDEMPOTENCY_KEY];
 
@@ -310,8 +313,8 @@ function parseTag(text: string): JsonObject {
 }
 
 /**
- * The sender's address. Mail goes out from the tenant's own sender, or the platform's: a message that says otherwise is refused
- * rather than changed.
+ * Returns the sender's address. Mail is sent from the tenant's own sender, or the platform's: a message with another
+ * sender is refused rather than changed.
  */
 function requireOwnSender(tenant: Tenant, headers: readonly Field[], platformSender: string): string {
   const sender = getSenderAddress(tenant, platformSender);
@@ -345,14 +348,14 @@ export function requireRecipient(given: string): string {
   throw new SmtpRefusal(553, "5.1.3 the recipient must be one e-mail address, such as ada@example.com");
 }
 
-/** Display names of recipients, by address: of as many as anybody reads. */
+/** Returns the display names of recipients by address, for a bounded number of them. */
 function readDisplayNames(headers: readonly Field[]): ReadonlyMap<string, string> {
   const addresses = ["to", "cc"].flatMap((key) => firstAddressesIn(headers, key));
   const named = flattenGroups(addresses).filter(({ name }) => oneLine(name) !== "");
   return new Map(named.map(({ name, address }) => [recipientKey(address), oneLine(name)]));
 }
 
-/** Empty if answers go to the sender anyway. */
+/** Reads the addresses for replies; empty if they equal the sender. */
 function readReplyTo(headers: readonly Field[], sender: string): readonly Json[] {
   const addresses = addressesIn(headers, "reply-to");
   if (addresses === null) throw refused("the header reply-to is too long");

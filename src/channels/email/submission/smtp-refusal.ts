@@ -2,7 +2,7 @@
 export class SmtpRefusal extends Error {
   override readonly name = "SmtpRefusal";
 
-  /** `responseCode` is where the library looks for the code of a reply. */
+  /** The library reads a reply's code from `responseCode`. */
   constructor(
     readonly responseCode: number,
     text: string,

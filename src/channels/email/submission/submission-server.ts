@@ -23,15 +23,18 @@ import { AWAY, overLimit, replyText, SmtpRefusal } from "./smtp-refusal.ts";
 import { submit } from "./submit.ts";
 
 export interface SubmissionPorts {
-  /** The tenant that the API key belongs to, and what the key allows; or null. Rejects while that is not known. */
+  /** Finds the API key's tenant and permissions, or null. Rejects while the registry is unavailable. */
   findHolder(apiKey: string): KeyHolder | null | Promise<KeyHolder | null>;
-  /** Counts a request of the tenant's, whatever becomes of it. Throws an `ApiError` 429 over the plan's limit. */
+  /** Counts a request of the tenant, whatever its result. Throws an `ApiError` 429 over the plan's limit. */
   admit(tenant: Tenant): Promise<void>;
-  /** Serves a request of `POST /v1/send/email` as the API does: checks, limits, answers, and counts what is not. Never rejects. */
+  /**
+   * Serves a request of `POST /v1/send/email` as the API does: checks it, applies limits, and counts it unless
+   * `isCounted`. Never rejects.
+   */
   send(request: Request, isCounted: boolean): Promise<Response>;
-  /** Messages that are sent as they came, which requests of `send` name. */
+  /** Messages that are sent unchanged, which requests of `send` refer to. */
   readonly kept: Pick<KeptMails, "hold">;
-  /** The address that tenants without a sender of their own send from. */
+  /** The sender's address for tenants without their own sender. */
   readonly platformSender: string;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
@@ -44,13 +47,13 @@ export interface ServerCertificate {
 }
 
 export interface SubmissionOptions extends SubmissionPorts {
-  /** How the server names itself. */
+  /** The server's name in its greeting. */
   readonly hostName: string;
   readonly certificate: ServerCertificate;
   readonly isSelfSigned: boolean;
 }
 
-/** What a connection knows of who logged in. */
+/** The authenticated user of a connection. */
 interface User {
   readonly apiKey: string;
   readonly tenantId: string;
@@ -62,27 +65,28 @@ type LoginAnswer = (error: Error | null, login?: { readonly user: User }) => voi
 const { messageBytesMax, messageBytesReadMax, dottedLinesMax, recipientsMax, socketsMax, idleMs, drainMs } =
   submissionLimits;
 const LOOK_MS = 1_000;
-/** How long the last reply to a connection that was hung up on may take to arrive. */
+/** Time for the last reply to arrive before a connection is destroyed. */
 const CLOSING_MS = 250;
 const API_KEY_CHARS_MAX = 256;
-/** Parts of the room for bodies that this server takes: half of what the API has. */
+/** Divides the API's memory budget for bodies: this server uses half as much. */
 const ROOM_PART = 2;
 const ROOM_STEP_BYTES = 256 * 1024;
 
 /**
- * Takes mail by SMTP (RFC 6409) and queues it as `POST /v1/send/email` does.
+ * Accepts mail by SMTP (RFC 6409) and queues it as `POST /v1/send/email` does.
  *
  * Invariants:
- * S1. Nothing is said in clear text but EHLO and STARTTLS: without TLS there is no AUTH, and without AUTH no message.
+ * S1. Only EHLO and STARTTLS are in clear text: AUTH requires TLS, and a message requires AUTH.
  * S2. A message is answered with 250 once every recipient's job is on disk.
- * S3. Messages on their way in and being worked on take at most the room for bodies, those of one tenant a quarter of it.
- * S4. A key is looked up anew for each message: one that was revoked sends no more, whatever is connected.
+ * S3. Messages in transfer or being processed use at most the memory budget for bodies, those of one tenant a quarter
+ *     of it.
+ * S4. A key is looked up anew for each message, so a revoked key stops working even on open connections.
  * S5. Each recipient is counted as one request, the first one before the message is read; tenants' messages are read in turn.
  */
 export class SubmissionServer {
   private readonly server: SMTPServer;
   private readonly connections: Connections;
-  /** Messages are read one at a time, and tenants take turns: none waits for all that another tenant sends. */
+  /** Messages are read one at a time, and tenants take turns, so no tenant waits for another's whole batch. */
   private readonly turns = new FairTurns({ all: 1, each: 1 });
   private readonly room = new BodyRoom(ROOM_PART);
   private readonly outages: OutageLog;
@@ -132,12 +136,15 @@ export class SubmissionServer {
     });
   }
 
-  /** New connections see this certificate. It must be valid. */
+  /** Sets the certificate for new connections. It must be valid. */
   useCertificate(certificate: ServerCertificate): void {
     this.server.updateSecureContext({ ...certificate });
   }
 
-  /** Takes no more connections, ends those that wait for their client, and finishes the messages under way. Safe to call twice. */
+  /**
+   * Accepts no more connections, ends those that wait for their client, and finishes the messages in transfer. Safe to
+   * call twice.
+   */
   stop(): Promise<void> {
     this.stopped ??= this.end();
     return this.stopped;
@@ -162,7 +169,7 @@ export class SubmissionServer {
     for (const connection of this.server.connections) {
       if (connection.session.id !== id) continue;
       connection.send(code, text);
-      // The library waits for the other side to close, for five seconds, and as long the socket keeps a place from others.
+      // The library waits five seconds for the other side to close, and the socket counts against the limit until then.
       this.options.clock.setTimer(CLOSING_MS, () => connection._socket.destroy());
     }
   }
@@ -182,7 +189,7 @@ export class SubmissionServer {
     this.connections.leave(id);
   }
 
-  /** The library tells its log of each command before it is run. */
+  /** Counts commands by the library's log entries, which precede each command. */
   private countCommand({ tnx, cid }: { readonly tnx?: string; readonly cid?: string }): void {
     if (tnx === "command" && cid !== undefined && this.connections.isFlood(cid)) {
       this.hangUp(cid, "4.7.0 too many commands without a message");
@@ -214,7 +221,7 @@ export class SubmissionServer {
     return apiKey === "" || apiKey.length > API_KEY_CHARS_MAX ? null : this.options.findHolder(apiKey);
   }
 
-  /** The tenant as it is now. Throws if it may not send. */
+  /** Returns the tenant in its present state. Throws if it may not send. */
   private async requireSender(session: SMTPServerSession): Promise<{ readonly tenant: Tenant; readonly user: User }> {
     // Set by `logIn` alone.
     const user = session.user as User;
@@ -271,7 +278,7 @@ export class SubmissionServer {
     }
   }
 
-  /** Counts the first recipient's request before the message is read: what cannot be read costs as much as what can. */
+  /** Counts the first recipient's request before the message is read: an unreadable message costs as much as any other. */
   private async admit(tenant: Tenant): Promise<void> {
     try {
       await this.options.admit(tenant);
@@ -289,7 +296,7 @@ export class SubmissionServer {
     }
   }
 
-  /** `code`: of a refusal for a part of the service that is away. */
+  /** `code`: the reply code if a part of the service is unavailable. */
   private toRefusal(error: unknown, code: number): SmtpRefusal {
     if (error instanceof SmtpRefusal) return error;
     if (error instanceof ApiError) {
@@ -311,15 +318,15 @@ const NO_SCOPE = "this API key lacks the scope send";
 const STOPPING = "4.3.2 the service is stopping: try again";
 
 interface Receiving {
-  /** Asks for room for so many bytes in all. Throws where there is none. */
+  /** Requests memory for this many bytes in all. Throws if the budget is exhausted. */
   grow(bytes: number): void;
-  /** Tells the client why, and ends the connection. */
+  /** Sends the refusal to the client and ends the connection. */
   giveUp(refusal: SmtpRefusal): void;
 }
 
 /**
- * Collects a message. What is refused on the way is read to its end, where the reply belongs, without being kept; what goes on for
- * longer than an honest client's message is given up. Rejects with an `SmtpRefusal`, or with what `grow` throws.
+ * Collects a message. A message that is refused on the way is read to its end, where the reply belongs, without being
+ * kept; one longer than any honest client's is aborted. Rejects with an `SmtpRefusal`, or with the error of `grow`.
  */
 function receive(stream: SMTPServerDataStream, { grow, giveUp }: Receiving): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
@@ -349,13 +356,13 @@ function receive(stream: SMTPServerDataStream, { grow, giveUp }: Receiving): Pro
       }
     });
     stream.on("end", () => (kept === null || stream.sizeExceeded ? reject(failure ?? TOO_BIG) : resolve(kept.all())));
-    // The client is gone, and nobody hears the reply.
+    // The client has disconnected and gets no reply.
     stream.on("error", () => reject(failure ?? GONE));
     stream.on("close", () => reject(failure ?? GONE));
   });
 }
 
-/** The library hands over a piece for each packet, and for each dot that it takes from the beginning of a line. */
+/** The library emits a piece for each packet, and for each dot that it removes from the beginning of a line. */
 const BYTES_PER_PIECE = 64;
 const TOO_BIG = new SmtpRefusal(552, `5.3.4 the message is larger than ${messageBytesMax} bytes`);
 const TOO_DOTTED = new SmtpRefusal(554, "5.6.0 the message has more lines that begin with a dot than are taken");

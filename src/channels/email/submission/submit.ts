@@ -7,24 +7,24 @@ export interface Submission {
   readonly apiKey: string;
   readonly recipients: readonly string[];
   readonly bodies: SendBodies;
-  /** The message as it came. */
+  /** The message as received. */
   readonly message: Uint8Array;
   /** Serves a request of `POST /v1/send/email` as the API does. */
   send(request: Request, isCounted: boolean): Promise<Response>;
 }
 
-/** Recipients that are sent to at a time. */
+/** Requests in flight at a time. */
 const AT_A_TIME = 8;
-/** A larger body is sent to one recipient after the other: each takes room in memory. */
+/** Larger bodies are sent one after the other, because each takes memory. */
 const LARGE_CHARS = 256 * 1024;
-/** Job ids that a reply names. */
+/** Job ids in a reply. */
 const IDS_SHOWN = 8;
 
 /**
- * Queues one job for each recipient, each by a request of its own, with a key of its own: a client that sends the message again
- * after a lost or temporary reply gets the same jobs. The first recipient, whose request has been counted, goes ahead, because what
- * is wrong with the message is wrong for all of them: a message is refused whole, unless the tenant changes or a limit is reached
- * on the way.
+ * Queues one job for each recipient, each by a separate request with its own key: a client that sends the message again
+ * after a lost or temporary reply gets the same jobs. The first recipient, whose request is already counted, goes
+ * ahead, because an error in the message concerns all of them: a message is refused whole, unless the tenant changes or
+ * a limit is reached on the way.
  *
  * Returns the reply's text once every job is on disk. Throws an `SmtpRefusal`.
  */
@@ -51,7 +51,10 @@ function groupSize({ bodies, recipients: [first = ""] }: Submission): number {
   return bodies.bodyFor(first).length > LARGE_CHARS ? 1 : AT_A_TIME;
 }
 
-/** What the recipients' keys are made from; null: nothing tells this message from another one that reads the same. */
+/**
+ * Builds the common part of the recipients' keys; null if the message has no identity to distinguish it from an equal
+ * one.
+ */
 function buildKeySource({ bodies, message }: Submission): string | null {
   if (bodies.idempotencyKey !== null) return `key\n${bodies.idempotencyKey}`;
   // With a Message-ID, the same bytes are the same message.
@@ -59,7 +62,7 @@ function buildKeySource({ bodies, message }: Submission): string | null {
   return `message\n${new Bun.CryptoHasher("sha256").update(message).digest("base64url")}`;
 }
 
-/** Returns the job's id, or why there is none. */
+/** Returns the job's id or the refusal. */
 async function sendOne(
   { apiKey, bodies, send }: Submission,
   {
@@ -87,7 +90,7 @@ async function sendOne(
   return response.status === 202 && typeof job_id === "string" ? job_id : toSmtpRefusal(response, members);
 }
 
-/** The API's refusal in the words of SMTP. */
+/** Converts the API's refusal to an SMTP reply. */
 function toSmtpRefusal({ status, headers }: Response, members: Readonly<Record<string, unknown>>): SmtpRefusal {
   const { error, violations } = members;
   const all: readonly unknown[] = Array.isArray(violations) ? violations : [];
