@@ -81,7 +81,7 @@ interface Source {
   readonly subject: string;
   /** Null if the message is plain text. */
   readonly html: string | null;
-  /** Null: derived from the HTML. */
+  /** Null if it is derived from the HTML. */
   readonly text: string | null;
 }
 

@@ -15,7 +15,7 @@ const WalletJobContent = Type.Object(
   { $id: "WalletJobContent" },
 );
 
-/** What a job does to a pass. */
+/** Describes a job's effect on a pass. */
 export function walletContentKind(passes: Pick<PassStore, "find">): ContentKind {
   return {
     channel: "wallet",

@@ -28,7 +28,7 @@ export interface WalletCredentialPorts {
   readonly wallet: Pick<WalletPorts, "checkSigner" | "noteSigner">;
 }
 
-/** What the endpoints share. */
+/** Members shared by the endpoints. */
 const OF_TENANT = {
   method: "PUT",
   name: "operator",
@@ -81,7 +81,7 @@ export function walletCredentialEndpoints({ registry, wallet }: WalletCredential
   ];
 }
 
-/** Throws an `ApiError` 400 that names what is missing and repeats no part of the key. */
+/** Throws an `ApiError` 400 that names the missing member and repeats no part of the key. */
 function toIssuer(serviceAccount: unknown, issuerId: string): GoogleIssuer {
   const { client_email: clientEmail, private_key: privateKey } = readAccount(serviceAccount);
   if (typeof clientEmail !== "string" || !/^[\x21-\x7e]{1,200}@[\x21-\x7e]{1,200}$/.test(clientEmail)) {
@@ -108,7 +108,10 @@ function parse(text: string): unknown {
   }
 }
 
-/** PKCS #8 in PEM; null: not an RSA key. Keys that passed through an environment variable have `\n` for line ends. */
+/**
+ * Returns PKCS #8 in PEM; null if it is not an RSA key. Keys that passed through an environment variable have `\n` for
+ * line ends.
+ */
 function readRsaKey(pem: string): string | null {
   try {
     const key = createPrivateKey(pem.replaceAll("\\n", "\n"));

@@ -4,7 +4,7 @@ import type { CredentialKind } from "../../http/credential-kind.ts";
 import { readCertificate } from "./apple/certificate.ts";
 import { parseAppleSigner, parseGoogleIssuer } from "./credentials.ts";
 
-/** What a tenant's own passes are signed with, and who issues them. */
+/** The signers and issuers of tenants' own passes. */
 export const WALLET_CREDENTIALS: readonly CredentialKind[] = [
   {
     kind: "apple",
@@ -53,7 +53,7 @@ export const WALLET_CREDENTIALS: readonly CredentialKind[] = [
   },
 ];
 
-/** Of what is public: a certificate, or the public half of a key. */
+/** Computes a fingerprint of public data: a certificate, or the public half of a key. */
 function computeFingerprint(bytes: Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex").slice(0, 16);
 }

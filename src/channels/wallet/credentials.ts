@@ -2,22 +2,22 @@ import type { AppleSigner, GoogleIssuer } from "../../domain/channels/wallet.ts"
 import { isJsonObject, type JsonObject } from "../../domain/texts/json.ts";
 import type { Secret, SecretPlace } from "../../storage/vault.ts";
 
-/** Where the registry stores a tenant's credentials for Apple passes. */
+/** Returns the location of a tenant's credentials for Apple passes in the registry. */
 export function applePlace(tenantId: string): SecretPlace {
   return { tenantId, kind: "apple", field: "credentials" };
 }
 
-/** Where the registry stores a tenant's credentials for Google passes. */
+/** Returns the location of a tenant's credentials for Google passes in the registry. */
 export function googlePlace(tenantId: string): SecretPlace {
   return { tenantId, kind: "google", field: "credentials" };
 }
 
-/** The stored form of the signer. The caller has checked that it can sign. */
+/** Converts the signer to its stored form. The caller has checked that it can sign. */
 export function appleSecret(tenantId: string, signer: AppleSigner): Secret {
   return { place: applePlace(tenantId), text: JSON.stringify(signer) };
 }
 
-/** Reads back what `appleSecret` wrote. */
+/** Parses the output of `appleSecret`. */
 export function parseAppleSigner(text: string): AppleSigner {
   const { certificatePem, privateKeyPem, passphrase, wwdrPem, passTypeId, teamId } = parseMembers(text);
   return {
@@ -30,12 +30,12 @@ export function parseAppleSigner(text: string): AppleSigner {
   };
 }
 
-/** The stored form of the issuer. */
+/** Converts the issuer to its stored form. */
 export function googleSecret(tenantId: string, issuer: GoogleIssuer): Secret {
   return { place: googlePlace(tenantId), text: JSON.stringify(issuer) };
 }
 
-/** Reads back what `googleSecret` wrote. */
+/** Parses the output of `googleSecret`. */
 export function parseGoogleIssuer(text: string): GoogleIssuer {
   const { issuerId, clientEmail, privateKeyPem } = parseMembers(text);
   return {

@@ -20,10 +20,10 @@ import type { WalletPorts } from "./ports.ts";
 import { type SendWalletPorts, sendWalletEndpoints } from "./send-endpoints.ts";
 import { type WalletWebhookPorts, walletWebhookEndpoint } from "./webhook-endpoint.ts";
 
-/** Everything that the channel's endpoints need. */
+/** Dependencies of the channel's endpoints. */
 export interface WalletEndpointPorts {
   readonly wallet: WalletPorts;
-  /** What the endpoints for devices need. */
+  /** Dependencies of the endpoints for devices. */
   readonly passKit: PassKitPorts;
   readonly registry: SendWalletPorts["registry"] & WalletCredentialPorts["registry"] & WalletWebhookPorts["registry"];
   /** Provider credentials for tenants without their own. */

@@ -15,16 +15,16 @@ export interface FailedPassesOptions {
   readonly database: Database;
   readonly devices: Pick<PassDevices, "removeOfPasses">;
   readonly telemetry: Telemetry;
-  /** Of one tenant, default `walletLimits.failedPassBytesMax`. */
+  /** One tenant's share in bytes, default `walletLimits.failedPassBytesMax`. */
   readonly shareBytes?: number;
 }
 
-/** What a pass takes beside its content and its images, about. */
+/** The approximate size of a pass beside its content and its images. */
 const ROW_BYTES = 1024;
-/** So many looks at a tenant's share for each share of passes that fail. */
+/** Checks of a tenant's share for each share of passes that fail. */
 const LOOKS = 8;
 const TENANTS_MAX = 10_000;
-/** Passes that one look finds beyond a share or too old, and those that one transaction removes. */
+/** Excess or old passes that one check finds, and those that one transaction removes. */
 const FOUND_MAX = 10_000;
 const PAGE = 1_000;
 const PIECE = 100;
@@ -34,16 +34,16 @@ const IMAGE_BYTES = sql`octet_length(${passImages.png})`.mapWith(Number);
 const IS_OF_USE = and(eq(passImages.tenantId, passImageUses.tenantId), eq(passImages.hash, passImageUses.hash));
 
 /**
- * Passes that failed, which are kept in case their jobs are tried again. A failed pass has cost its tenant nothing: without a bound,
- * a tenant could fill the registry with them.
+ * Keeps failed passes in case their jobs are retried. A failed pass is free for its tenant: without a bound, a tenant
+ * could fill the registry with them.
  *
- * F1. A tenant's failed passes and their images take its share at most, and for each process the little that it has not looked at.
+ * F1. A tenant's failed passes and their images take at most its share, plus a small unchecked amount for each process.
  *     An image counts once, however many passes have it.
- * F2. The oldest go first, but not while their jobs are tried again: then they are no longer failed.
+ * F2. The oldest are removed first, but not while their jobs are being retried, when they no longer count as failed.
  * F3. An image that another pass has stays.
  */
 export class FailedPasses {
-  /** Tenant → bytes that have failed since its share was looked at. */
+  /** Tenant → bytes that have failed since its share was checked. */
   private readonly unseen = new Map<string, number>();
   private readonly looks = new SharedRuns<void>();
   private readonly shareBytes: number;
@@ -52,11 +52,14 @@ export class FailedPasses {
     this.shareBytes = options.shareBytes ?? walletLimits.failedPassBytesMax;
   }
 
-  /** The pass has failed. Removes what is beyond the tenant's share by now. Never rejects: the next failure looks again. */
+  /**
+   * Records that the pass has failed, and removes passes beyond the tenant's share. Never rejects: the next failure
+   * checks again.
+   */
   async note(tenantId: string, passId: string): Promise<void> {
     try {
       const bytes = await this.sumBytes(passId);
-      // Of a tenant of which nothing is known, a former process may have left more than its share.
+      // A former process may have left more than the share of a tenant that is new to this one.
       const sum = (this.unseen.get(tenantId) ?? this.shareBytes) + bytes;
       remember(this.unseen, { key: tenantId, value: sum, max: TENANTS_MAX });
       if (sum >= this.shareBytes / LOOKS) await this.looks.run(tenantId, () => this.look(tenantId));
@@ -75,8 +78,8 @@ export class FailedPasses {
   }
 
   /**
-   * Removes a page of those that failed before `beforeMs` (Unix). Resolves to whether there is nothing more to do now. A tenant's that
-   * cannot be removed hold up nobody else's.
+   * Removes a page of passes that failed before `beforeMs` (Unix). Resolves to whether all such passes are done. Passes
+   * that cannot be removed do not delay other tenants' passes.
    */
   async removeOld(beforeMs: number): Promise<boolean> {
     const isOld = lt(passes.createdAt, new Date(beforeMs));
@@ -105,7 +108,7 @@ export class FailedPasses {
     this.options.telemetry.log(level, "a tenant's failed passes could not be looked through", fields);
   }
 
-  /** Of the pass, and of the images that it alone has. */
+  /** Adds up the bytes of the pass, and of the images that no other pass has. */
   private async sumBytes(passId: string): Promise<number> {
     const others = alias(passImageUses, "others");
     const rows = await this.options.database.read((db) => {
@@ -125,7 +128,7 @@ export class FailedPasses {
     return rows.reduce((sum, { content, images }) => sum + content + images, 0);
   }
 
-  /** Removes what is beyond the tenant's share. */
+  /** Removes passes beyond the tenant's share. */
   private async look(tenantId: string): Promise<void> {
     this.unseen.set(tenantId, 0);
     try {
@@ -136,14 +139,14 @@ export class FailedPasses {
     }
   }
 
-  /** The tenant's oldest failed passes: those without which the others are within its share. */
+  /** Finds the tenant's oldest failed passes, without which the others are within its share. */
   private async beyondShare(tenantId: string): Promise<readonly string[]> {
     const found = await this.options.database.read((db) => {
       const isIts = isFailed(eq(passes.tenantId, tenantId));
       const contents = db
         .select({ id: passes.id, createdAt: passes.createdAt, bytes: CONTENT_BYTES.as("bytes") })
         .from(passes);
-      // An image counts for the latest of them that has it: it stays when the others go.
+      // An image counts for the latest pass that has it, because it stays when the others are removed.
       const images = db
         .selectDistinctOn([passImageUses.hash], {
           id: passes.id,
@@ -176,12 +179,12 @@ export class FailedPasses {
     return listIds(found);
   }
 
-  /** Removes those of them that have failed, and are `which` still. Resolves to how many. */
+  /** Removes the passes that have failed and still match `which`. Resolves to their number. */
   private async remove(tenantId: string, passIds: readonly string[], which?: SQL): Promise<number> {
     let removed = 0;
     for (let at = 0; at < passIds.length; at += PIECE) {
       const piece = passIds.slice(at, at + PIECE);
-      // Before its pass, by the order in which the devices' rows are locked.
+      // Devices before their pass, in the order in which rows are locked.
       await this.options.devices.removeOfPasses(piece);
       const isOne = and(eq(passes.tenantId, tenantId), among(passes.id, piece), which);
       removed += await this.options.database.write((transaction) => removeHeld(transaction, tenantId, isOne));
@@ -195,7 +198,7 @@ async function removeHeld(transaction: AnyDb, tenantId: string, isOne: SQL | und
     .select({ id: passes.id })
     .from(passes)
     .where(isFailed(isOne))
-    // One that is being tried again is left alone.
+    // Skips a pass that is being retried.
     .for("update", { skipLocked: true });
   await removeImages(transaction, tenantId, listIds(held));
   await transaction.delete(passes).where(among(passes.id, listIds(held)));

@@ -15,7 +15,7 @@ import { walletLimits } from "./limits.ts";
 
 export interface GoogleCallbackPorts {
   readonly wallet: { readonly callbacks: Pick<GoogleCallbacks, "open">; readonly saves: Pick<GoogleSaves, "take"> };
-  /** Tells the tenant in the background. */
+  /** Notifies the tenant in the background. */
   readonly passKit: { readonly webhooks: { note(change: DeviceChange): void } };
   readonly clock: Clock;
   readonly telemetry: Pick<Telemetry, "log" | "count">;
@@ -57,11 +57,11 @@ const EXAMPLE = {
 };
 
 /**
- * `POST /webhook/google-wallet`: Google tells that somebody has saved a pass, or removed it, for classes with this address in their
- * `callbackOptions`. Only the signature authenticates a call.
+ * `POST /webhook/google-wallet`: Google reports that a person saved or removed a pass, for classes with this address in
+ * their `callbackOptions`. Only the signature authenticates a call.
  *
- * Google repeats a callback that is not answered 200: so it is where the keys to judge it cannot be had, the registry is away, or the
- * pass is being created (503). What is not Google's is 401 or 400, and what cannot become of use is answered 200.
+ * Google repeats a callback that is not answered 200. The answer is 503 if its keys or the registry are unavailable, or
+ * the pass is being created; 401 or 400 if the call is not Google's; and 200 if a repetition would be useless.
  */
 export function googleCallbackEndpoint(ports: GoogleCallbackPorts): Endpoint {
   const turns = new CallTurns(walletLimits.callbackChanges, ports.clock);
@@ -128,7 +128,7 @@ const CROWDED = "too many such calls are under way: try again shortly";
 const NO_KEYS = "the keys to judge callbacks by cannot be had: try again";
 const UNSETTLED = "the pass is being created: try again";
 
-/** Stored first, then told: whoever hears of it may ask for the pass. */
+/** Stores the change before reporting it, because the receiver may then read the pass. */
 async function take(callback: GoogleCallback, { wallet, passKit }: GoogleCallbackPorts, notes: Notes): Promise<void> {
   const action = ACTIONS.get(callback.event);
   if (action === undefined) return notes.unused("other_event", callback);
@@ -136,7 +136,7 @@ async function take(callback: GoogleCallback, { wallet, passKit }: GoogleCallbac
   switch (taken.kind) {
     case "taken":
       notes.count(callback.event);
-      // Google does not say on which device.
+      // Google does not name the device.
       return passKit.webhooks.note({ ...taken.pass, action, deviceId: null });
     case "repeated":
       return notes.count("repeated");
@@ -148,7 +148,7 @@ async function take(callback: GoogleCallback, { wallet, passKit }: GoogleCallbac
   }
 }
 
-/** Counts callbacks, and logs those that come to nothing: a few of them, since strangers can send them. */
+/** Counts callbacks, and logs a few of those without effect, since strangers can send them. */
 class Notes {
   private nextMs = Number.NEGATIVE_INFINITY;
 

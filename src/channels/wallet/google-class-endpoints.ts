@@ -44,7 +44,7 @@ const IDS =
   "Ids begin with the issuer id and a dot. With the platform's issuer, which tenants share, a class belongs to the tenant " +
   "that creates it or is the first to use it: no other can create, change or read it, or have passes of it.";
 
-/** What the endpoints of one class share. */
+/** Members shared by the endpoints of one class. */
 const OF_CLASS = {
   path: "/v1/google/classes/:id",
   tag: "Passes",
@@ -75,7 +75,7 @@ function createEndpoint(ports: GoogleClassEndpointPorts): Endpoint {
     description: `One a kind of pass or event: its passes show what it says. ${IDS}`,
     channel: "wallet",
     scope: "send",
-    // It stores the class's owner for good, also where Google refuses the class.
+    // It stores the class's owner permanently, even if Google refuses the class.
     isPaced: true,
     body: { schema: NewGoogleClass, examples: [{ class_type: "eventTicket", class_data: FINAL }] },
     answers: {
@@ -158,7 +158,7 @@ function readEndpoint(ports: GoogleClassEndpointPorts): Endpoint {
   });
 }
 
-/** The class as Google holds it now. Throws an `ApiError` that says why the call was not done. */
+/** Returns the class as stored by Google. Throws an `ApiError` with the reason why the call failed. */
 function requireDone(answer: GoogleClassAnswer, classId: string): JsonObject {
   switch (answer.kind) {
     case "done":
@@ -186,7 +186,7 @@ function requireClassId(ports: GoogleClassEndpointPorts, tenant: Tenant, id: str
   return id;
 }
 
-/** The id prefix of the tenant's classes. Throws 500 if there are no credentials. */
+/** Returns the id prefix of the tenant's classes. Throws 500 if there are no credentials. */
 function requireIssuerPrefix({ platform }: GoogleClassEndpointPorts, tenant: Tenant): string {
   const issuer = googleIssuerOf(tenant, platform);
   if (issuer === null) throw missingCredentials("google");

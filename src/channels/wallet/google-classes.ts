@@ -9,10 +9,10 @@ export interface GoogleClass {
   readonly data: JsonObject;
 }
 
-/** The class as Google stores it now, or why the call was not done. */
+/** The class as stored by Google, or the reason why the call failed. */
 export type GoogleClassAnswer =
   | { readonly kind: "done"; readonly data: JsonObject }
-  /** `full`: the tenant has as many as it may. */
+  /** `full`: the tenant has reached its limit. */
   | { readonly kind: "exists" | "missing" | "full" }
   /** `said`: Google's objection to the class, perhaps empty. */
   | { readonly kind: "refused"; readonly said: string }
@@ -28,20 +28,20 @@ export interface GoogleClasses {
   /** Changes the given members of `data`. */
   change(tenant: Tenant, googleClass: GoogleClass): Promise<GoogleClassAnswer>;
   read(tenant: Tenant, kind: GoogleKind, classId: string): Promise<GoogleClassAnswer>;
-  /** Whether the tenant's passes may use this class: it is no other tenant's. Does not call Google. */
+  /** Whether the tenant's passes may use this class because no other tenant owns it. Does not call Google. */
   isUsable(tenant: Tenant, classId: string): Promise<boolean>;
 }
 
 /**
- * Which tenant may use which class, on the issuer that tenants share. A class has at most one owner, permanently.
- * Rejects with `UnavailableError` or `TransportError` if the registry is away.
+ * The owners of classes on the issuer that tenants share. A class has at most one owner, permanently. Rejects with
+ * `UnavailableError` or `TransportError` if the registry is unavailable.
  */
 export interface GoogleClassOwners {
-  /** Id of the tenant that owns the class; null: no owner yet. */
+  /** Finds the tenant that owns the class; null if it has no owner yet. */
   findOwner(classId: string): Promise<string | null>;
   /**
-   * Makes the tenant its owner, unless it has one, and returns the current owner; null: there is none, and the tenant has as many
-   * classes as it may. Safe to repeat.
+   * Makes the tenant its owner, unless it has one, and returns the current owner; null if it has none and the tenant
+   * has reached its limit of classes. Safe to repeat.
    */
   claim(classId: string, tenantId: string): Promise<string | null>;
 }

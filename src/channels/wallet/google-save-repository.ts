@@ -9,10 +9,12 @@ import { walletLimits } from "./limits.ts";
 import { passCallbacks, passes, passSaves } from "./tables.ts";
 
 /**
- * Google's callbacks in the registry.
+ * Stores Google's callbacks in the registry.
  *
- * G1. A callback's nonce and its effect are one transaction under the pass's lock: a repeated one, also at the same moment, has none.
- * G2. A nonce is kept until its callback has expired, and is not taken any more, and with the pass; `callbackNoncesMax` of a pass.
+ * G1. A callback's nonce and its effect are one transaction under the pass's lock, so a repeated callback, even a
+ *     concurrent one, has no effect.
+ * G2. A nonce is kept until its callback has expired and is no longer accepted, or its pass is removed; at most
+ *     `callbackNoncesMax` per pass.
  */
 export class GoogleSaveRepository implements GoogleSaves {
   constructor(
@@ -58,7 +60,7 @@ export class GoogleSaveRepository implements GoogleSaves {
   }
 }
 
-/** The pass, locked. On an issuer that tenants share, several may be trying to create the object. */
+/** Finds and locks the pass. On an issuer that tenants share, several may be trying to create the object. */
 async function findPass(
   transaction: AnyDb,
   { objectId, classId }: GoogleCallback,
@@ -88,7 +90,7 @@ async function findPass(
   return { passId, tenantId, serial };
 }
 
-/** Who had saved a pass before its first callback is not known, so a removal alone says nothing of how many are left. */
+/** The number of saves before a pass's first callback is unknown, so a removal alone does not give the number left. */
 async function count(transaction: AnyDb, passId: string, event: string): Promise<void> {
   if (event === "save") {
     await transaction
@@ -103,7 +105,7 @@ async function count(transaction: AnyDb, passId: string, event: string): Promise
     .where(eq(passSaves.passId, passId));
 }
 
-/** A nonce by its hash: Google may write it as it likes. */
+/** Hashes a nonce, whose form is up to Google. */
 function hashNonce(nonce: string): string {
   return createHash("sha256").update(nonce).digest("base64url");
 }

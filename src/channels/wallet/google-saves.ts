@@ -8,22 +8,22 @@ export interface CalledPass {
 }
 
 export type TakenCallback =
-  /** It is on disk, and was not before. */
+  /** The callback is new and is now on disk. */
   | { readonly kind: "taken"; readonly pass: CalledPass }
-  /** It was taken before. */
+  /** The callback was already stored. */
   | { readonly kind: "repeated" }
-  /** No pass of ours is the object. */
+  /** The object is none of our passes. */
   | { readonly kind: "unknown" }
-  /** A pass with its id is being created: whether the object is that pass will be known later. */
+  /** A pass with its id is being created, and may or may not be the object. */
   | { readonly kind: "unsettled" };
 
 /**
- * Who has saved which Google pass, as far as Google's callbacks have told. Rejects with `UnavailableError` or `TransportError` if the
- * registry is away.
+ * Saves of Google passes, as reported by Google's callbacks. Rejects with `UnavailableError` or `TransportError` if the
+ * registry is unavailable.
  */
 export interface GoogleSaves {
   /** Records a save (`save`) or a removal (`del`), once for each nonce of a pass. */
   take(callback: GoogleCallback): Promise<TakenCallback>;
-  /** Saves without their removals; null: no callback has told of any. */
+  /** Returns the saves minus the removals; null before the first callback. */
   holders(passId: string): Promise<number | null>;
 }

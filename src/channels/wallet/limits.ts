@@ -5,7 +5,7 @@ export const walletLimits = {
   // Passes.
   passSerialCharsMax: 200,
   passTextCharsMax: 20_000,
-  /** Fields at one place of a pass: more than any device shows. */
+  /** Fields in one position of a pass: more than any device displays. */
   passFieldsMax: 100,
   /** The content of a pass as JSON, without its images. */
   passContentCharsMax: 256 * 1024,
@@ -15,10 +15,10 @@ export const walletLimits = {
   passUpcomingMax: 200,
   passLanguagesMax: 50,
   passImageBytesMax: 2 * 1024 * 1024,
-  /** All files of a pass together: its bundle is read into memory whenever somebody fetches it. */
+  /** All files of a pass together: its bundle is read into memory for each download. */
   passImagesBytesMax: 4 * 1024 * 1024,
   passImagePixelsMax: 4_096,
-  /** Shown at 29 to 87 pixels: a device has to unpack it for each list that shows it. */
+  /** Displayed at 29 to 87 pixels: a device has to decode it for each list. */
   passIconPixelsMax: 1_024,
   /** The content of a pass template, including images: every process keeps it in memory. */
   passTemplateCharsMax: 1024 * 1024,
@@ -26,34 +26,34 @@ export const walletLimits = {
    * How long a request waits for another one with its Idempotency-Key that has stored its pass but not queued its job.
    */
   passTwinMs: 10_000,
-  /** Passes of one `.pkpasses` file: as many as Wallet takes (Apple, Distributing and updating a pass). */
+  /** Passes of one `.pkpasses` file: as many as Wallet accepts (Apple, Distributing and updating a pass). */
   passesPerFileMax: 10,
-  /** Such a file: it is put together in memory for each call. Wallet takes 150 MB. */
+  /** Such a file: it is built in memory for each call. Wallet accepts 150 MB. */
   passesFileBytesMax: 8 * 1024 * 1024,
-  /** Longer than an accept can be in flight: a pass whose job is unknown by then has none. */
+  /** Longer than any request can be in flight: a pass whose job is unknown by then has none. */
   passUnfinishedMs: 15 * 60_000,
   passSweepMs: 60_000,
-  /** What a tenant's failed passes may take in the registry, their images included; the oldest go first. */
+  /** Size of a tenant's failed passes in the registry, including images; the oldest are removed first. */
   failedPassBytesMax: 64 * 1024 * 1024,
   /** As long as the content of failed jobs: a retry needs both. */
   failedPassKeptMs: limits.failedKeptDays * 24 * 60 * 60 * 1000,
   /**
-   * Tokens that a tenant gets back in a UTC day: its passes that failed cost it nothing, but each leaves a charge and a refund in the
-   * ledger for good.
+   * Refunds to a tenant per UTC day: failed passes are free, but each leaves a charge and a refund in the ledger
+   * permanently.
    */
   refundsADayMax: 100_000,
-  /** Classes that a tenant may have on the issuer that tenants share: each is a row for good. */
+  /** Classes that a tenant may have on the issuer that tenants share: each is a permanent row. */
   googleClassesMax: 100_000,
-  /** Versions of a pass whose makers are remembered, at least; twice as many at most. */
+  /** Versions of a pass whose authors are remembered, at least; twice as many at most. */
   passVersionsKept: 100,
   /**
-   * Passes that tenants have stored or changed (`CallTurns`), per process: they leave some of the registry's ten connections to others,
-   * and a burst of a tenant's own waits rather than being refused.
+   * Passes being stored or changed by tenants (`CallTurns`), per process: they leave some of the registry's ten
+   * connections to others, and a tenant's burst waits rather than being refused.
    */
   passChanges: { all: 6, each: 3, waitingMax: 1_000, waitMs: 20_000, retrySeconds: 5 },
 
   // Wallet.
-  /** Passes that a process handles at one time. */
+  /** Passes that a process delivers at a time. */
   walletDeliveriesMax: 32,
   /** Passes for which the process remembers the version that it pushed to their devices. */
   pushedVersionsRememberedMax: 10_000,
@@ -69,13 +69,13 @@ export const walletLimits = {
   apnsMovesMax: 5,
   /** Certificates, one connection each. */
   apnsSessionsMax: 256,
-  /** Requests in flight. A tenant alone has half of them. */
+  /** Requests in flight; one tenant has at most half of them. */
   apnsRequests: { all: 400, each: 200 },
-  /** Pushes that a process remembers; devices miss further ones and find out by themselves. */
+  /** Pushes that a process remembers; devices do not get further ones and find the changes by themselves. */
   apnsPendingMax: 50_000,
   /**
-   * How long an update waits for its pushes; they continue without it. Short, because it has one of `walletDeliveriesMax` meanwhile: a
-   * push service that is silent would hold up the passes of everybody.
+   * How long an update waits for its pushes; they continue without it. Short, because it occupies one of
+   * `walletDeliveriesMax` meanwhile: a silent push service would delay the passes of all tenants.
    */
   apnsFirstRoundMs: 1_000,
   /** How long a certificate is not used after Apple has refused it. */
@@ -87,9 +87,15 @@ export const walletLimits = {
   deviceChanges: { all: 4, each: 1, waitingMax: 50, waitMs: 10_000, retrySeconds: 5 },
 
   // Files of passes.
-  /** Those that strangers fetch, per process: the embedded registry reads one of 4 MiB in a twentieth of a second, and nothing meanwhile. */
+  /**
+   * Files that strangers fetch, per process: the embedded registry reads one of 4 MiB in a twentieth of a second,
+   * during which it is blocked.
+   */
   fileReads: { all: 2, each: 1, waitingMax: 20, waitMs: 10_000, retrySeconds: 2 },
-  /** Those that tenants fetch, or get with their jobs, per process: most are small, and a burst waits rather than being refused. */
+  /**
+   * Files that tenants fetch, or get with their jobs, per process: most are small, and a burst waits rather than being
+   * refused.
+   */
   tenantFileReads: { all: 4, each: 2, waitingMax: 1_000, waitMs: 10_000, retrySeconds: 2 },
 
   // Google's wallet.
@@ -97,7 +103,7 @@ export const walletLimits = {
   googleCallsPerSecond: 20,
   /** Jobs of an issuer that wait for their turn: a tenant's window and more; others come back later. */
   googleJobsWaitingMax: 100,
-  /** API callers that wait for their turn; others are told to try again. */
+  /** API callers that wait for their turn; others must try again. */
   googleRequestsWaitingMax: 20,
   googleCallTimeoutMs: 15_000,
   /** How long an API caller waits for Google, all calls together. */
@@ -106,7 +112,7 @@ export const walletLimits = {
   googleTokenTimeoutMs: 10_000,
   /** Access tokens last an hour; they are no longer used this long before their end. */
   googleTokenMarginMs: 5 * 60_000,
-  /** Service accounts whose access tokens a process holds, and issuers whose pace it knows. */
+  /** Service accounts whose access tokens a process caches, and issuers whose pace it remembers. */
   googleAccountsMax: 1_000,
   /** Objects whose insertion got no answer, remembered in order to recognise them later. */
   googleInsertsRememberedMax: 1_000,
@@ -119,24 +125,24 @@ export const walletLimits = {
   callbackBytesMax: 16 * 1024,
   /** Callbacks of an issuer that are stored at one time, per process. */
   callbackChanges: { all: 3, each: 2, waitingMax: 500, waitMs: 10_000, retrySeconds: 5 },
-  /** When one is to come again whose pass is being created. */
+  /** Retry interval of a callback whose pass is being created. */
   callbackRetrySeconds: 30,
-  /** Nonces of a pass that are known: each is a save or a removal by a person. */
+  /** Stored nonces of a pass: each is a save or a removal by a person. */
   callbackNoncesMax: 1_000,
-  /** At most one line in so long tells of callbacks that come to nothing. */
+  /** Interval of log lines about callbacks without effect. */
   callbackLogMs: 10_000,
   callbackKeysTimeoutMs: 5_000,
   callbackKeysBytesMax: 64 * 1024,
   /** After a failed fetch. */
   callbackKeysRetryMs: 10_000,
-  /** How old keys are at least before they are fetched anew. */
+  /** Minimum age of keys before they are fetched again. */
   callbackKeysRenewMs: 60_000,
   callbackKeysFreshMsMax: 24 * 60 * 60 * 1000,
-  /** How long they hold on while none can be fetched. */
+  /** How long keys remain in use while new ones cannot be fetched. */
   callbackKeysKeptMs: 3 * 24 * 60 * 60 * 1000,
 
   // Devices with passes. Apple names no limits; its devices stay far below these.
-  /** Devices per pass: anybody with its token could invent more. */
+  /** Devices per pass: anyone with its token could invent more. */
   devicesPerPassMax: 10_000,
   deviceIdCharsMax: 255,
   /** Length of a pass type or a serial in a URL. */
@@ -144,15 +150,13 @@ export const walletLimits = {
   registrationBytesMax: 4 * 1024,
   /** Serials in one answer about updates; the remaining ones follow in the next. */
   updatedSerialsMax: 1_000,
-  /** What people enter for a pass that asks for it: a name, an address, a number. */
+  /** Data that a holder enters in a pass's form: a name, an address, a number. */
   personalizationBytesMax: 16 * 1024,
   personalizationTokenCharsMax: 2_048,
-  /** Such calls, per process, by pass: each of the first ones signs and stores a pass. */
+  /** Such calls, per process, by pass: the first call for each pass signs and stores it. */
   personalizations: { all: 2, each: 1, waitingMax: 20, waitMs: 10_000, retrySeconds: 5 },
   deviceLogBytesMax: 16 * 1024,
-  /**
-   * Lines that are kept per call, and per minute for all devices; further ones are counted. Any stranger can send them.
-   */
+  /** Lines that are kept per call, and per minute for all devices; further ones are counted. Anyone can send them. */
   deviceLogLinesMax: 10,
   deviceLogLinesPerMinute: 60,
   deviceLogLineCharsMax: 500,

@@ -13,18 +13,18 @@ export interface MessagePassesPorts {
   readonly fileLinks: Pick<FileLinks, "createLink">;
 }
 
-/** How long a message waits before its provider of passes is asked again, if it was away. */
+/** How long a message waits before the next call to its pass's provider, if that was unavailable. */
 const AWAY_MS = 10_000;
 
 /**
  * Makes the passes that messages carry.
  *
  * Invariants:
- * C1. A pass stays `creating` until its message was sent: a job that fails gives its token back, and an update waits.
- * C2. Google's object is inserted before the message that links to it is sent, and noted as ours before anybody can have the
- *     link: a later try of the message leaves it alone, also where somebody has saved the pass by then.
- * C3. A bundle is signed and stored before the message that attaches it or links to it is sent; a version is signed once, and once
- *     more after each failure of the job, which takes the file with it.
+ * C1. A pass stays `creating` until its message was sent: a failed job returns its token, and an update waits.
+ * C2. Google's object is inserted before the message that links to it is sent, and recorded as ours before anyone can
+ *     have the link: a later attempt at the message leaves it alone, even if a person has saved the pass by then.
+ * C3. A bundle is signed and stored before the message that attaches it or links to it is sent; a version is signed
+ *     once, and once more after each failure of the job, which removes the file.
  */
 export class MessagePasses implements CarriedPasses {
   constructor(private readonly ports: MessagePassesPorts) {}
@@ -81,10 +81,10 @@ export class MessagePasses implements CarriedPasses {
   }
 }
 
-/** What a file's name must not hold. */
+/** Characters that a file's name must not contain. */
 const UNFIT = /[^A-Za-z0-9._-]/g;
 
-/** What a try with the provider of passes means to the message, whose own relay or provider was not asked. */
+/** Converts the outcome of the pass's provider to the message's, whose own relay or provider was not called. */
 function beforeMessage(outcome: Exclude<Outcome, { kind: "delivered" }>): Outcome {
   switch (outcome.kind) {
     case "away":

@@ -18,7 +18,7 @@ const AT = "pass.";
 /** A sentence that begins with one of the members. */
 const OF_MEMBER = /^(?:pass_type|pass_data|template_id)\b/;
 
-/** Takes passes that messages carry: as `POST /v1/passes/create` would, for the message's job. */
+/** Accepts passes that messages carry, as `POST /v1/passes/create` would, for the message's job. */
 export function passDesk(ports: PassDeskPorts): PassDesk {
   return {
     schema: CarriedPass,

@@ -93,7 +93,7 @@ export const NO_SUCH_PASS = tenantFailure(
   "there is no such pass",
 );
 
-/** What the endpoints share. */
+/** Members shared by the endpoints. */
 const OF_PASS = {
   tag: "Passes",
   channel: "wallet",
@@ -276,12 +276,13 @@ async function updatePass(
     orRefuse(asSent(FOR_GOOGLE, body));
   }
   const change = (pass: Pass) => asSent(updatedContent(accepted, pass, tenant.name), body);
-  // As the pass is now: what is wrong with the request comes before what is missing here. Its links the delivery checks again.
+  // Checks the request against the present pass, because its errors come before missing credentials. The delivery
+  // checks the links again.
   const changed = orRefuse(change(found));
   const images = orRefuse(asSent(imagesOfUpdate(accepted, found), body));
   if (earlier !== null) throw keyConflict();
   if (type === "google") await requireOwnLinks(wallet.google, tenant, changed);
-  // What the pass has already is not refused with an update about something else.
+  // Content that the pass already has does not make an unrelated update fail.
   if (!hasSameNfc(found.content, changed)) requireSignable(changed, appleSignerOf(tenant, platform));
   if ((type === "apple" ? appleSignerOf : googleIssuerOf)(tenant, platform) === null) throw missingCredentials(type);
   const jobId = jobIds.next();
@@ -295,7 +296,7 @@ async function updatePass(
     change: (pass) => {
       const content = change(pass);
       if (content instanceof Fault) return { why: content.message };
-      // A notice to a Google pass's holders has a version of its own in its history.
+      // A notice to a Google pass's holders is a separate version in its history.
       return notifyMessage === null && Bun.deepEquals(content, pass.content) ? null : content;
     },
   });
@@ -310,7 +311,7 @@ async function updatePass(
   const answer = await acceptJob(door, { tenant, requestsPerMinute: null, job, exchange });
   // The change stays in the pass; repeating the request, or the next update, delivers it to the holders.
   if (answer.kind === "queue_full") throw door.queueFull(exchange, tenant, answer.what);
-  // Two requests at the same moment under one key.
+  // Two concurrent requests have one key.
   if (answer.kind === "conflict") throw keyConflict();
   const isRepeat = answer.kind === "replayed";
   return { pass_id: passId, job_id: isRepeat ? answer.jobId : jobId, isRepeat, isUnchanged: unchanged !== undefined };
@@ -353,7 +354,7 @@ async function findPass({ passes }: PassEndpointPorts["wallet"], tenant: Tenant,
   return pass;
 }
 
-/** Null: this tenant has no such pass. */
+/** Finds a pass; null if this tenant has no such pass. */
 export async function knownPass(
   passes: Pick<PassStore, "find">,
   { tenantId }: Tenant,

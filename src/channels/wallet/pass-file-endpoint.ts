@@ -34,8 +34,8 @@ const PassLink = Type.Object(
 );
 
 /**
- * `GET /p/{token}`: the file of an Apple pass that a message carried, or of several, for whoever received it. The token is the only
- * check. It serves the bundles that are stored and never signs one, or strangers could have us sign. `fileTurns`: by pass.
+ * `GET /p/{token}`: the file of an Apple pass that a message carried, or of several, for its recipient. The token is
+ * the only check. It serves stored bundles and never signs one, or strangers could make us sign. `fileTurns`: by pass.
  */
 export function passFileEndpoint({ fileLinks, passes }: PassFilePorts, fileTurns: CallTurns): Endpoint {
   return endpoint({
@@ -67,7 +67,7 @@ export function passFileEndpoint({ fileLinks, passes }: PassFilePorts, fileTurns
     },
     async handle({ ports: { directory } }, exchange, params) {
       const linked = fileLinks.read(params["token"] ?? "");
-      // A deleted tenant's passes are still there until all of it is removed.
+      // A deleted tenant's passes remain until its removal is complete.
       if (linked === null || (await directory.byId(linked.tenantId)) === null) throw noSuchPass();
       const { passIds } = linked;
       const bundles = await fileTurns.inTurn(passIds.join(), () => collectBundles(passes, linked));
@@ -88,7 +88,7 @@ export function passFileEndpoint({ fileLinks, passes }: PassFilePorts, fileTurns
   });
 }
 
-/** The stored bundles of the passes that are there. */
+/** Collects the stored bundles of the existing passes. */
 async function collectBundles(
   passes: PassFilePorts["passes"],
   { tenantId, passIds }: LinkedPasses,
@@ -97,7 +97,7 @@ async function collectBundles(
   let bytes = 0;
   for (const passId of passIds) {
     const pass = await passes.find(tenantId, passId);
-    // The token of a pass whose job failed was given back: nobody has paid for it.
+    // The token of a pass whose job failed was refunded, so the pass is not paid for.
     if (pass === null || pass.state === "failed") continue;
     const bundle = await passes.bundle(passId);
     if (bundle === null) continue;
@@ -169,7 +169,7 @@ type LinkingPorts = Pick<WalletPorts, "bundles" | "fileTurns"> & {
   readonly fileLinks: Pick<FileLinks, "createLink">;
 };
 
-/** How large the pass's file is. */
+/** Returns the size of the pass's file. */
 async function signedBytes(wallet: LinkingPorts, tenant: Tenant, id: string): Promise<number> {
   const pass = await knownPass(wallet.passes, tenant, id);
   if (pass === null) throw new ApiError("no_such_pass", `there is no such pass: ${id.slice(0, 100)}`);

@@ -9,9 +9,9 @@ export interface LinkedPasses {
 
 /** Public links to the files of Apple passes, which messages carry. */
 export interface FileLinks {
-  /** Always the same for the same passes in the same order. */
+  /** Creates the link, which is always the same for the same passes in the same order. */
   createLink(tenantId: string, passIds: LinkedPasses["passIds"]): { readonly url: string; readonly token: string };
-  /** The passes that the token was signed for; null: it was altered, or is not ours. */
+  /** Returns the passes that the token was signed for; null if it was altered or is not ours. */
   read(token: string): LinkedPasses | null;
 }
 
@@ -19,15 +19,15 @@ const KEY_BYTES = 32;
 /** 128 bits of HMAC-SHA-256, as in other links. */
 const TAG_BYTES = 16;
 const ID_BYTES = 16;
-/** Stands where a single pass has its id, before the ids of several: no pass has it, also where a former release reads the token. */
+/** Replaces the id of a single pass in a token for several. No pass has it, so a former release finds none. */
 const SEVERAL = Buffer.alloc(ID_BYTES);
 const TOKEN = /^[A-Za-z0-9_-]{44,512}$/;
 
 /**
- * `<address>/p/<token>`: the token is base64url of a tag, the pass's id and its tenant's; of several passes, a nil UUID, their number
- * in one byte and their ids stand in place of the id. The tag is HMAC-SHA-256 (RFC 2104) over
- * the rest, with a key derived from a master key by HKDF-SHA-256 (RFC 5869) for nothing else. Whoever has the link has the pass,
- * as with the message that it stands in.
+ * `<address>/p/<token>`: the token is base64url of a tag, the pass's id and its tenant's; for several passes, a nil
+ * UUID, their number in one byte and their ids replace the id. The tag is HMAC-SHA-256 (RFC 2104) over the rest, with a
+ * dedicated key derived from a master key by HKDF-SHA-256 (RFC 5869). The link gives access to the pass, like the
+ * message that contains it.
  */
 export class PassFileLinks implements FileLinks {
   private readonly keys: readonly Uint8Array[];

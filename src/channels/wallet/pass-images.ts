@@ -16,11 +16,13 @@ interface PassOwner {
 }
 
 /*
- * The images of passes, each stored once for a tenant. All that is here runs inside the transaction that changes the pass.
+ * The images of passes, each stored once for a tenant. These functions run inside the transaction that changes the
+ * pass.
  *
- * I1. A counted image is there while a pass uses it, and goes in the transaction that takes its last use away: what a tenant stores
- *     is bounded by its passes, however often they change.
- * I2. Whoever adds a use holds the image until its commit, as does whoever looks whether a use was the last: neither misses the other.
+ * I1. A counted image exists while a pass uses it, and is removed in the transaction that ends its last use, so a
+ *     tenant's storage is bounded by its passes, however often they change.
+ * I2. A transaction that adds a use, or checks for the last one, locks the image until its commit, so the two cannot
+ *     miss each other.
  */
 
 /** Stores the images of a new pass. */
@@ -31,7 +33,7 @@ export async function addImages(transaction: AnyDb, owner: PassOwner, content: P
   await store(transaction, owner, { hashes, stored, sent });
 }
 
-/** Stores the images that a pass gets, and removes those that it had as the last. */
+/** Stores a pass's new images, and removes those that only it used. */
 export async function changeImages(transaction: AnyDb, owner: PassOwner, content: PassContent, sent: Images) {
   const hashes = listHashes(content);
   const gone = await endUses(transaction, [owner.passId], hashes);
@@ -47,20 +49,20 @@ export async function removeImages(transaction: AnyDb, tenantId: string, passIds
   await removeUnused(transaction, { tenantId }, gone);
 }
 
-/** Removes those that no pass has any more. They must be held. */
+/** Removes images that no pass uses any more. They must be locked. */
 async function removeUnused(transaction: AnyDb, { tenantId }: Pick<PassOwner, "tenantId">, gone: readonly string[]) {
   if (gone.length === 0) return;
   const uses = transaction
     .select({ one: sql`1` })
     .from(passImageUses)
     .where(and(eq(passImageUses.tenantId, passImages.tenantId), eq(passImageUses.hash, passImages.hash)));
-  // A statement of its own: it sees the uses of those for whom `held` has waited.
+  // A separate statement sees the uses of transactions that `held` has waited for.
   await transaction
     .delete(passImages)
     .where(and(eq(passImages.tenantId, tenantId), among(passImages.hash, gone), notExists(uses)));
 }
 
-/** Why the pass cannot change to this content; null: it can. One that has more than is allowed, from before, may get smaller. */
+/** Returns why the pass cannot change to this content, or null. An older pass that exceeds the limit may get smaller. */
 export async function imagesProblem(
   transaction: AnyDb,
   before: Pass,
@@ -81,23 +83,23 @@ export async function imagesProblem(
     : { why: problem.message };
 }
 
-/** Both have the same files. */
+/** Whether both have the same files. */
 export function haveSameImages(one: PassContent, other: PassContent): boolean {
   const [files, others] = [one, other].map((content) => (content.type === "apple" ? content.images : {}));
   return Bun.deepEquals(files, others);
 }
 
-/** Each hash once. */
+/** Lists each hash once. */
 function listHashes(content: PassContent): readonly string[] {
   return [...new Set(listFiles(content))];
 }
 
-/** The hash of each file. */
+/** Lists the hash of each file. */
 function listFiles(content: PassContent): readonly string[] {
   return content.type === "apple" ? Object.values(content.images) : [];
 }
 
-/** Ends the passes' uses of all images but these. Returns the hashes of those that they had, each once. */
+/** Ends the passes' uses of all images but these. Returns the hashes of the ended uses, each once. */
 async function endUses(transaction: AnyDb, passIds: readonly string[], hashes: readonly string[]): Promise<string[]> {
   const ended = await transaction
     .delete(passImageUses)
@@ -106,7 +108,10 @@ async function endUses(transaction: AnyDb, passIds: readonly string[], hashes: r
   return [...new Set(ended.map(({ hash }) => hash))];
 }
 
-/** Which of them are stored; they stay so until the commit, and nobody else begins (`update`) or ends a use of them. */
+/**
+ * Locks the stored ones and returns them; until the commit, no other transaction removes them, or begins (`update`) or
+ * ends a use of them.
+ */
 async function held(
   transaction: AnyDb,
   { tenantId }: Pick<PassOwner, "tenantId">,
@@ -136,7 +141,7 @@ async function store(transaction: AnyDb, { tenantId, passId }: PassOwner, { hash
     await transaction
       .insert(passImages)
       .values({ tenantId, hash, png: new Uint8Array(png) })
-      // Holds an image that another pass has brought meanwhile.
+      // Locks an image that another pass has stored in the meantime.
       .onConflictDoUpdate({ target: [passImages.tenantId, passImages.hash], set: { hash } });
   }
   const uses = hashes.filter(isCounted).map((hash) => ({ tenantId, passId, hash }));

@@ -56,7 +56,7 @@ const COLUMNS = {
 const BUNDLE = { bytes: passes.bundle, version: passes.bundleVersion, modifiedAt: passes.bundleModifiedAt };
 
 /**
- * The passes, and the tokens charged for them.
+ * Stores passes, and charges tokens for them.
  *
  * R1. A pass and its charge are one transaction, and so are its failure and the refund: each happens once, because the
  *     state in the locked pass row decides.
@@ -125,7 +125,7 @@ export class PassRepository implements PassStore {
     await this.failed.removeForJob(tenantId, jobId);
   }
 
-  /** The pass that was there to be undone, or null. */
+  /** Undoes the job's pass, and returns its id, or null if there was none. */
   private undo(tenantId: string, jobId: string): Promise<string | null> {
     return this.options.database.write(async (transaction) => {
       const createdAt = this.now();
@@ -260,7 +260,7 @@ export class PassRepository implements PassStore {
   }
 
   async signable(tenantId: string, passId: string): Promise<SignablePass | null> {
-    // One statement sees one moment.
+    // One statement reads a consistent state.
     const rows = await this.options.database.read((db) =>
       db
         .select({ ...COLUMNS, hash: passImages.hash, png: passImages.png })
@@ -295,7 +295,7 @@ export class PassRepository implements PassStore {
       if (kept !== null && kept.version >= version) return kept;
       const nowMs = this.options.clock.nowMs();
       const nowSeconds = Math.floor(nowMs / 1000);
-      // Of a bundle that went with a failed try, too.
+      // Also later than a bundle that was removed after a failed attempt.
       const modifiedAt = Math.max(nowSeconds, (row.modifiedAt ?? 0) + 1);
       const updateTag = await nextTag(transaction, row.passTypeId, nowMs);
       await transaction
@@ -308,7 +308,7 @@ export class PassRepository implements PassStore {
 
   unfinished(beforeMs: number, after: UnfinishedPass | null): Promise<readonly UnfinishedPass[]> {
     const { createdAt: storedAt } = passes;
-    // The index knows the times alone: its range is said apart.
+    // The index has only the times, so their range is a separate condition.
     const isAfter =
       after === null
         ? undefined
@@ -353,12 +353,12 @@ export class PassRepository implements PassStore {
 
 type PassRow = Pick<typeof passes.$inferSelect, keyof typeof COLUMNS>;
 
-/** Where the token of an Apple pass belongs, with which phones ask for it. */
+/** Returns the location of an Apple pass's token in the vault; phones fetch the pass with it. */
 export function tokenPlace(tenantId: string, passId: string): SecretPlace {
   return { tenantId, kind: "pass", field: passId };
 }
 
-/** Undoes the transaction of a pass that is not paid. */
+/** Undoes the transaction of a pass that cannot be charged. */
 class NotCharged extends Error {
   constructor(readonly why: Unpaid) {
     super(why);
@@ -383,15 +383,15 @@ function toDay(at: Date): number {
   return Math.floor(at.getTime() / DAY_MS);
 }
 
-/** An update costs nothing: without a bound, they would fill the registry. */
+/** Updates are free: without a bound, their versions would fill the registry. */
 async function forgetVersions(transaction: AnyDb, passId: string, latest: number): Promise<void> {
   const isOld = lte(passVersions.version, latest - walletLimits.passVersionsKept);
   await transaction.delete(passVersions).where(and(eq(passVersions.passId, passId), isOld));
 }
 
 /**
- * Never behind the time: phones remember tags for years, and a registry that was restored from a backup must not give out
- * those again that it gave out after the backup.
+ * Returns a tag that is never behind the clock: phones remember tags for years, and a registry that was restored from a
+ * backup must not issue again the tags that it issued after the backup.
  */
 async function nextTag(transaction: AnyDb, passTypeId: string, nowMs: number): Promise<number> {
   const [row] = await transaction
@@ -416,18 +416,18 @@ function toBundle({ bytes, version, modifiedAt }: BundleRow): PassBundle | null 
   return bytes === null || version === null || modifiedAt === null ? null : { bytes, version, modifiedAt };
 }
 
-/** A pass's content as its column stores it. */
+/** Converts a pass's content to the form of its column. */
 function passContentBody(content: PassContent): JsonObject {
   return { ...content };
 }
 
-/** Reads back what `passContentBody` wrote. */
+/** Parses the output of `passContentBody`. */
 function parsePassContent(body: JsonObject): PassContent {
   const { type, style, pass, strings, images, personalization, personalized, kind, classId, object } = body;
   const knownStyle = PASS_STYLES.find((one) => one === style);
   if (type === "apple" && knownStyle !== undefined && isJsonObject(pass) && isJsonObject(images)) {
     const files = Object.entries(images).map(([file, hash]) => [file, String(hash)] as const);
-    // As `passContentBody` wrote them.
+    // In the form written by `passContentBody`.
     const texts = isJsonObject(strings) ? { strings: strings as PassStrings } : {};
     const form = {
       ...(isJsonObject(personalization) && { personalization }),

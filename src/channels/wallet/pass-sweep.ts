@@ -15,27 +15,28 @@ export interface PassSweepPorts {
   readonly passes: Pick<PassStore, "unfinished" | "undoCreate" | "discard" | "finishCreate" | "removeFailed">;
   readonly directory: TenantDirectory;
   readonly queue: Pick<FrontQueue, "job">;
-  /** Must be able to read the event store: a job found in neither queue nor event store is taken as never queued. */
+  /** Must be able to read the event store: a job found in neither queue nor event store counts as never queued. */
   readonly eventStore: Pick<EventReader, "job">;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
 }
 
-/** A job that waits for its time is looked at this often: what its cancelling should have given back, is given back here. */
+/** Interval of checks of a scheduled job, in case its cancellation failed to refund its token. */
 const WAITING_LOOK_MS = 10 * 60_000;
 
 /**
  * Undoes passes that were stored and charged for a job that never existed: a process died between the two steps, or
- * never learned whether the job was queued. Every process with the event store sweeps, and skips what another has
- * already done. Passes that failed go when their jobs cannot be tried again any more.
+ * could not find out whether the job was queued. Every process with the event store sweeps, and skips what another has
+ * already done. Failed passes are removed when their jobs can no longer be retried.
  *
- * S1. A pass is undone only when it is older than any accept in flight can be, and neither queue nor event store knows
+ * S1. A pass is undone only when it is older than any accept in flight can be, and neither queue nor event store has
  *     its job, or they report it as failed.
- * S2. A pass whose job cannot be checked now is checked at the next sweep. What concerns one pass holds up no other.
+ * S2. A pass whose job cannot be checked now is checked at the next sweep. A problem with one pass does not delay
+ *     others.
  */
 export class PassSweep {
   private readonly sweeps: Repeated;
-  /** Passes whose jobs wait for a time. */
+  /** Passes of scheduled jobs. */
   private waiting: KnownWaits;
 
   constructor(private readonly ports: PassSweepPorts) {
@@ -85,7 +86,7 @@ export class PassSweep {
     }
   }
 
-  /** Finishes or undoes the pass if its job has ended. Returns until when (unix ms) nobody needs to ask again; null: not known. */
+  /** Finishes or undoes the pass if its job has ended. Returns when (unix ms) the next check is due, or null if unknown. */
   private async settle(pass: UnfinishedPass): Promise<number | null> {
     const { clock, directory, passes } = this.ports;
     const { tenantId, passId, jobId } = pass;
@@ -104,7 +105,7 @@ export class PassSweep {
 
   private async undo({ tenantId, passId, jobId }: UnfinishedPass, job: JobRecord | null): Promise<void> {
     const { passes, telemetry } = this.ports;
-    // Only a failed job can be tried again.
+    // Only a failed job can be retried.
     await (job?.status === "failed" ? passes.undoCreate(tenantId, jobId) : passes.discard(tenantId, jobId));
     telemetry.count("passes_undone");
     telemetry.log("warn", "undid a pass that has no job", { tenant: tenantId, pass: passId, job: jobId });

@@ -17,7 +17,7 @@ import type { AcceptedPass } from "./request/accept-pass.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** What taking a pass for a job needs. */
+/** Dependencies of accepting a pass for a job. */
 export interface PassTakingPorts {
   readonly wallet: {
     readonly passes: Pick<PassStore, "create" | "discard" | "holder">;
@@ -34,10 +34,10 @@ export interface PassTakingPorts {
 }
 
 /**
- * Throws an `ApiError` 400 if the pass has a class, or links to objects, that only another tenant may use, or says what the
- * certificate may not sign.
+ * Throws an `ApiError` 400 if the pass has a class, or links to objects, that only another tenant may use, or has
+ * content that the certificate may not sign.
  *
- * @param at What stands before the names of the request's members.
+ * @param at The prefix of the request's member names in errors.
  */
 export async function requireOwn(
   { platform, wallet }: PassTakingPorts,
@@ -90,7 +90,7 @@ export function newPass(
 export interface Storing {
   readonly pass: NewPass;
   readonly idempotency: Idempotency | null;
-  /** What stands before the names of the request's members; absent: nothing. */
+  /** The prefix of the request's member names in errors; default "". */
   readonly at?: string;
 }
 
@@ -111,7 +111,7 @@ export async function storeOnce(
     if (stored === "no_tokens") throw noTokens();
     if (stored === "failed_often") throw failedOften(clock.nowMs());
     if (idempotency === null) throw serialUsed(pass, at);
-    // In this order: a job and its key are written at once, so the key of a job that is known is known as well.
+    // In this order, because a job and its key are written together: if the job is found, so is its key.
     const holder = await wallet.passes.holder(pass);
     const isQueued = holder?.state === "creating" && (await queue.job(tenant, holder.jobId)) !== null;
     const queued = await queue.queuedUnder(tenant, idempotency);
@@ -128,9 +128,9 @@ export async function storeOnce(
   }
 }
 
-/** Whether the holder of the serial may be of an equal request, whose job is not queued yet. */
+/** Whether the pass with the serial may come from an equal request whose job is not queued yet. */
 function isAlike({ state, content }: Pass, pass: NewPass): boolean {
-  // The registry writes exponents out, which makes other digits of the same number.
+  // The registry expands exponents, which changes a number's digits.
   const asDoubles = (content: PassContent): unknown => JSON.parse(JSON.stringify(content));
   return state === "creating" && Bun.deepEquals(asDoubles(content), asDoubles(pass.content));
 }
@@ -154,7 +154,7 @@ function serialUsed({ content }: NewPass, at: string): ApiError {
   return new ApiError(400, `${at}pass_data.${field} was used before: every pass needs one of its own`);
 }
 
-/** Gives back a pass whose job was not queued. If that is impossible now, the sweep does it. */
+/** Refunds a pass whose job was not queued. If that is impossible now, the sweep does it. */
 export async function discard(
   { telemetry, wallet }: PassTakingPorts,
   { tenantId, jobId }: Pick<NewPass, "tenantId" | "jobId">,

@@ -4,8 +4,8 @@ import { PassRepository, type PassRepositoryOptions } from "./pass-repository.ts
 import type { NewPass, Pass, PassUpdate, RedoneCreate, RefusedChange, Unpaid } from "./passes.ts";
 
 /**
- * The passes, whose tenants take turns where they have them stored, changed or charged again: their calls wait for a tenant's and a
- * pass's row, and whoever waits there has one of the registry's connections. Such a call rejects as `CallTurns` says, too.
+ * A repository in which tenants take turns to store, change or recharge passes: such calls wait for the row of a tenant
+ * or a pass, and each waiting call occupies one of the registry's connections. They also reject as `CallTurns` does.
  */
 export class PassesInTurn extends PassRepository {
   private readonly turns: CallTurns;

@@ -2,8 +2,8 @@ import type { GoogleContent, NotificationKind, PassContent, Unusable } from "../
 import type { Tenant } from "../../domain/tenants/tenant.ts";
 
 /**
- * A pass. `creating` until its first job has ended, `failed` if that job ended without a pass: then its token is given
- * back and its serial is free again.
+ * A pass. `creating` until its first job has ended, `failed` if that job ended without a pass: then its token is
+ * refunded and its serial is free again.
  */
 export interface Pass {
   readonly passId: string;
@@ -22,7 +22,10 @@ export interface Pass {
   readonly authenticationToken: string | null;
   /** The job that created it. */
   readonly jobId: string;
-  /** Google: its object is known to be there and ours, although the job goes on; absent: not, or nobody asks. */
+  /**
+   * Google: its object is known to exist and to be ours, although the job goes on; undefined if not, or if it was not
+   * checked.
+   */
   readonly isMade?: true;
 }
 
@@ -36,30 +39,30 @@ export interface PassUpdate {
   readonly jobId: string;
   readonly notificationKind: NotificationKind | null;
   readonly notifyMessage: string | null;
-  /** Bytes of the images that the change may bring, by their hashes. */
+  /** Bytes of the images that the change may add, by their hashes. */
   readonly images: ReadonlyMap<string, Uint8Array>;
   /**
-   * Computes the new content from the current one, or says why the pass cannot be changed so. Called under the pass's
-   * lock. Null: it changes nothing, and the pass keeps its version.
+   * Computes the new content from the current one, or returns why the change is refused. Called under the pass's lock.
+   * Null if the content is unchanged and the pass keeps its version.
    */
   change(pass: Pass): PassContent | RefusedChange | null;
 }
 
 export interface UpdatedPass extends Pass {
   /**
-   * Nothing changed. `told`: Apple's version is signed, so that its job told the holders. `untold`: they have to be told, for all that
-   * is known. Absent: the version is new.
+   * Set if the content is unchanged. `told`: Apple's version is signed, so its job has notified the holders. `untold`:
+   * the holders may not have been notified yet. Undefined if the version is new.
    */
   readonly unchanged?: "told" | "untold";
 }
 
 export interface SignablePass {
   readonly pass: Pass;
-  /** Bytes by the hashes in the pass's content; one that is not stored is left out. */
+  /** Bytes by the hashes in the pass's content; images that are not stored are omitted. */
   readonly images: ReadonlyMap<string, Uint8Array<ArrayBuffer>>;
 }
 
-/** Why a pass cannot be changed as asked, in a sentence for the caller. */
+/** The reason why a pass cannot be changed, in a sentence for the caller. */
 export interface RefusedChange {
   readonly why: string;
 }
@@ -84,74 +87,81 @@ export interface PassStore {
    */
   create(pass: NewPass): Promise<"created" | "serial_used" | Unpaid>;
   /**
-   * Gives back what `create` took and frees the serial, because the job failed. The pass is kept for a while, in case its job is tried
-   * again. Safe to repeat; has no effect if the job created no pass or has finished one.
+   * Refunds the token and frees the serial, because the job failed. The pass is kept for a while, in case its job is
+   * retried. Safe to repeat; has no effect if the job created no pass or has finished one.
    */
   undoCreate(tenantId: string, jobId: string): Promise<void>;
-  /** Does the same for a job that nobody can try again, cancelled or never accepted: nothing of the pass is kept. Safe to repeat. */
+  /** Does the same for a job that cannot be retried, cancelled or never accepted, and removes the pass. Safe to repeat. */
   discard(tenantId: string, jobId: string): Promise<void>;
   /**
-   * Takes the token and the serial again for a job that failed to create its pass and is tried again, both or neither.
-   * `none`: it creates no pass, or its pass is not kept any more. `not_failed`: its pass has not failed. `serial_used`: another pass
-   * has the serial by now.
+   * Takes the token and the serial again for a retry of a job that failed to create its pass, both or neither. `none`:
+   * it creates no pass, or its pass is no longer kept. `not_failed`: its pass has not failed. `serial_used`: another
+   * pass has the serial by now.
    */
   redoCreate(tenantId: string, jobId: string): Promise<RedoneCreate>;
   /** Records that the job that creates the pass did its work. Safe to repeat. */
   finishCreate(passId: string): Promise<void>;
   /** Records that Google has the pass whose job goes on to send a message. Safe to repeat. */
   noteMade(passId: string): Promise<void>;
-  /** The pass with its next version, or as it is. Null: there is no such pass, or its creation failed. */
+  /**
+   * Updates the pass, whose version grows unless it is unchanged. Null if there is no such pass, or its creation
+   * failed.
+   */
   update(tenantId: string, update: PassUpdate): Promise<UpdatedPass | RefusedChange | null>;
-  /** Null: the tenant has no such pass. */
+  /** Null if the tenant has no such pass. */
   find(tenantId: string, passId: string): Promise<Pass | null>;
-  /** The tenant's pass that already has the serial; null: the serial is free. */
+  /** Finds the tenant's pass with the serial; null if the serial is free. */
   holder(pass: Pick<Pass, "tenantId" | "content" | "serial">): Promise<Pass | null>;
-  /** Apple passes as their devices know them: more than one if tenants share a pass type. */
+  /** Finds Apple passes by their ids on devices: more than one if tenants share a pass type. */
   findBySerial(passTypeId: string, serial: string): Promise<readonly Pass[]>;
   /**
-   * The pass's newest version with its images, both of one moment: the next update takes away what only this version has. Null: the
-   * tenant has no such pass.
+   * Reads the pass's newest version and its images consistently: the next update removes images that only this version
+   * has. Null if the tenant has no such pass.
    */
   signable(tenantId: string, passId: string): Promise<SignablePass | null>;
-  /** The last signed bundle; null: none yet. */
+  /** Reads the last signed bundle; null if there is none yet. */
   bundle(passId: string): Promise<PassBundle | null>;
   /**
    * Stores the bundle of a version, unless a later one is stored, and moves the pass's update tag in the same
-   * transaction. Returns the bundle that is stored now; null: there is no such Apple pass.
+   * transaction. Returns the bundle that is stored now; null if there is no such Apple pass.
    */
   putBundle(passId: string, version: number, bytes: Uint8Array<ArrayBuffer>): Promise<PassBundle | null>;
   /**
-   * A page of the passes that were stored before `beforeMs` (Unix) and are still `creating`, oldest first, after the given one;
-   * none: that was the last page.
+   * Reads a page of the passes that were stored before `beforeMs` (Unix) and are still `creating`, oldest first, after
+   * the given one; empty after the last page.
    */
   unfinished(beforeMs: number, after: UnfinishedPass | null): Promise<readonly UnfinishedPass[]>;
-  /** Removes passes that failed before `beforeMs` (Unix), if there are any: a page of them. Resolves to whether there is nothing more to do now. */
+  /** Removes a page of passes that failed before `beforeMs` (Unix). Resolves to whether all such passes are done. */
   removeFailed(beforeMs: number): Promise<boolean>;
 }
 
-/** Why a pass is not charged for. `failed_often`: so many of the tenant's passes failed today that it is to try none before tomorrow. */
+/**
+ * The reason why a pass is not charged. `failed_often`: too many of the tenant's passes failed today, so it must wait
+ * until tomorrow.
+ */
 export type Unpaid = "no_tokens" | "failed_often";
 
 export type RedoneCreate = "done" | "none" | "not_failed" | "serial_used" | Unpaid;
 
-/** A pass whose first job has not ended, as far as the registry knows. */
+/** A pass whose first job has not ended, according to the registry. */
 export interface UnfinishedPass extends Pick<Pass, "tenantId" | "passId" | "jobId"> {
-  /** When it was stored, or its job tried again. */
+  /** When it was stored, or its job was last retried. */
   readonly storedAt: Date;
 }
 
 /** Signs Apple's passes. */
 export interface BundleMaker {
   /**
-   * The bundle of the pass's version or a later one: the stored bundle, or else a new one that is signed and stored
-   * first. Null: the pass is gone. `Unusable`: the credentials are missing, cannot sign, or sign for another pass type.
+   * Returns the bundle of the pass's version or a later one: the stored bundle, or else a new one that is signed and
+   * stored first. Null if the pass no longer exists. `Unusable`: the credentials are missing, cannot sign, or sign for
+   * another pass type.
    */
   getBundle(pass: Pass, tenant: Tenant): Promise<PassBundle | Unusable | null>;
 }
 
-/** Signs what Wallet wants to see signed by the pass's own certificate. */
+/** Signs text with the pass's own certificate, as Wallet requires. */
 export interface TokenSigner {
-  /** A detached CMS signature over the text. `Unusable`: as `BundleMaker` says. */
+  /** Creates a detached CMS signature over the text. `Unusable`: as in `BundleMaker`. */
   signText(text: string, pass: Pass, tenant: Tenant): Promise<Uint8Array<ArrayBuffer> | Unusable>;
 }
 
@@ -159,28 +169,28 @@ export interface TokenSigner {
 export interface GooglePassStatus {
   /** Upper case. `not_found`: Google does not have the object. */
   readonly googleStatus: "ACTIVE" | "COMPLETED" | "EXPIRED" | "INACTIVE" | "not_found";
-  /** At least one user saved the pass. */
+  /** Whether at least one user saved the pass. */
   readonly hasUsers: boolean;
-  /** There is evidence that it is on a device. */
+  /** Whether there is evidence that it is on a device. */
   readonly isInstalled: boolean;
-  /** Google tells us of each save and removal. */
+  /** Set if Google reports each save and removal to us. */
   readonly isCalledBack?: true;
 }
 
 /** Queries Google Wallet. */
 export interface GooglePasses {
-  /** `Unusable`: the credentials are missing, or Google does not answer; no status is made up. */
+  /** `Unusable`: the credentials are missing, or Google does not answer, so the status is unknown. */
   status(tenant: Tenant, pass: Pass): Promise<GooglePassStatus | Unusable>;
   /**
-   * Why the pass must not have its links: one of them is another tenant's object, on the issuer that tenants share.
-   * Null: they are the tenant's own. Does not call Google.
+   * Returns why the pass must not have its links: one of them is another tenant's object, on the issuer that tenants
+   * share. Null if they are the tenant's own. Does not call Google.
    */
   linkProblem(tenant: Tenant, content: GoogleContent): Promise<string | null>;
 }
 
 /** Links that add a pass to its holder's Google Wallet. */
 export interface SaveLinks {
-  /** Always the same for a pass. `Unusable`: the credentials are missing or cannot sign. */
+  /** Builds the link, which is always the same for a pass. `Unusable`: the credentials are missing or cannot sign. */
   buildLink(pass: Pass, tenant: Tenant): string | Unusable;
 }
 
@@ -195,21 +205,21 @@ export interface Registration extends PushTarget {
   readonly passTypeId: string;
 }
 
-/** Which devices have which Apple passes. */
+/** The devices of Apple passes. */
 export interface PassDevices {
   /**
-   * `created`: the device did not have the pass. `full`: the pass is on as many devices as one can be, and nothing has
-   * changed. A new push token applies to all of the tenant's passes of the type on the device.
+   * `created`: the device did not have the pass. `full`: the pass is on the maximum number of devices, and was not
+   * registered. A new push token applies to all of the tenant's passes of the type on the device.
    */
   register(registration: Registration): Promise<"created" | "known" | "full">;
-  /** Whether the device had the pass. */
+  /** Returns whether the device had the pass. */
   unregister(deviceId: string, passId: string): Promise<boolean>;
   /** Devices that have the pass. */
   targets(passId: string): Promise<readonly PushTarget[]>;
   count(passId: string): Promise<number>;
   /**
-   * Serials of the device's passes of a type whose update tag is beyond `since`, and the newest tag among them. Null:
-   * nothing is registered there, or nothing changed.
+   * Finds the serials of the device's passes of a type whose update tag is beyond `since`, and the newest tag among
+   * them. Null if the device has no such pass or none changed.
    */
   updatedSince(
     deviceId: string,
@@ -217,12 +227,12 @@ export interface PassDevices {
     since: number,
   ): Promise<{ readonly serials: readonly string[]; readonly tag: number } | null>;
   /**
-   * The push service reports that the token is dead: removes the registrations of the type that use it. `goneAtMs` (unix): since
-   * when, so later registrations stay; null: it did not say.
+   * Removes the registrations of the type that use a push token which the push service reports as dead. `goneAtMs`
+   * (unix): the time of its end, so later registrations stay; null if unknown.
    */
   forget(passTypeId: string, pushToken: string, goneAtMs: number | null): Promise<void>;
-  /** Takes the passes of a deleted tenant off some of their devices. Resolves to whether none is left. */
+  /** Removes the passes of a deleted tenant from some of their devices. Resolves to whether none is left. */
   removeOfTenant(tenantId: string): Promise<boolean>;
-  /** Takes passes that failed off all of their devices. */
+  /** Removes failed passes from all of their devices. */
   removeOfPasses(passIds: readonly string[]): Promise<void>;
 }

@@ -1,23 +1,23 @@
 import { parseJsonObject } from "../../domain/texts/json.ts";
 
-/** What is queued of a pass. The pass itself is in the registry, stored before the job was accepted. */
+/** The queued form of a pass's job. The pass itself is in the registry, stored before the job was accepted. */
 export interface WalletPayload {
   readonly action: "create" | "update";
   readonly passId: string;
-  /** The version of the pass that the job brings to its holders; a later one also satisfies it. */
+  /** The version of the pass that the job delivers to its holders; a later one also satisfies it. */
   readonly version: number;
-  /** Google: shown to the pass's holders. */
+  /** Google: displayed to the pass's holders. */
   readonly notifyMessage?: string;
-  /** Apple: the update changed nothing, and the holders were told of this version already. */
+  /** Apple: the content is unchanged, and the holders were already notified of this version. */
   readonly isCurrent?: true;
 }
 
-/** The payload in the form of its job. */
+/** Serialises the payload for its job. */
 export function encodePayload(payload: WalletPayload): string {
   return JSON.stringify(payload);
 }
 
-/** Parses what `encodePayload` wrote; null: it did not write this. */
+/** Parses the output of `encodePayload`; null for any other text. */
 export function parsePayload(text: string): WalletPayload | null {
   const parsed = parseJsonObject(text);
   if (parsed === null) return null;
@@ -33,5 +33,5 @@ export function parsePayload(text: string): WalletPayload | null {
   };
 }
 
-/** What is asked of Google, and by which job. */
+/** A payload for Google, with its job. */
 export type GoogleTask = WalletPayload & { readonly jobId: string };

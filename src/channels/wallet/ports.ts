@@ -7,7 +7,7 @@ import type { GoogleSaves } from "./google-saves.ts";
 import type { FileLinks } from "./pass-file-links.ts";
 import type { BundleMaker, GooglePasses, PassDevices, PassStore, SaveLinks } from "./passes.ts";
 
-/** What the wallet's routes need from the app. */
+/** Dependencies of the wallet's routes. */
 export interface WalletPorts {
   readonly passes: PassStore;
   readonly devices: Pick<PassDevices, "count">;
@@ -18,12 +18,18 @@ export interface WalletPorts {
   readonly saves: GoogleSaves;
   readonly saveLinks: SaveLinks;
   readonly fileLinks: FileLinks;
-  /** Tenants take turns to read files of their passes: one that reads many large ones must not keep the registry from the others. */
+  /**
+   * Tenants take turns to read files of their passes, so that one with many large files cannot block the registry for
+   * the others.
+   */
   readonly fileTurns: CallTurns;
-  /** For the operator: why credentials for Apple passes are unusable, or why devices reject passes signed with them. */
+  /**
+   * Returns, for the operator, why credentials for Apple passes are unusable, or why devices reject passes signed with
+   * them.
+   */
   checkSigner(signer: AppleSigner): { readonly problem: string | null; readonly warnings: readonly string[] };
-  /** The tenant's credentials were stored: the metrics now report their remaining life. Never rejects. */
+  /** Reports the remaining life of the tenant's new credentials in the metrics. Never rejects. */
   noteSigner(signer: AppleSigner, tenantId: string): Promise<void>;
-  /** Which addresses tenants' webhooks may use. */
+  /** The guard that decides which addresses tenants' webhooks may use. */
   readonly outbound: OutboundGuard;
 }

@@ -6,9 +6,9 @@ import { permitsNfc } from "./apple/check-apple-signer.ts";
 import type { GooglePasses } from "./passes.ts";
 import { type Checked, Fault } from "./request/readers.ts";
 
-/** What the wallet's endpoints answer where the checks, the stores and the providers answer with values. */
+/** The wallet endpoints' HTTP errors for the results of checks, stores and providers. */
 
-/** The checked request. Throws an `ApiError` 400 if it has a fault. */
+/** Returns the checked request. Throws an `ApiError` 400 if it has a fault. */
 export function orRefuse<T>(checked: Checked<T>): T {
   if (checked instanceof Fault) throw new ApiError(checked, checked.message);
   return checked;
@@ -17,7 +17,7 @@ export function orRefuse<T>(checked: Checked<T>): T {
 /**
  * Throws an `ApiError` 400 if the pass links to objects that only another tenant may use.
  *
- * @param at What stands before the names of the request's members.
+ * @param at The prefix of the request's member names in errors.
  */
 export async function requireOwnLinks(
   google: Pick<GooglePasses, "linkProblem">,
@@ -30,9 +30,9 @@ export async function requireOwnLinks(
 }
 
 /**
- * Throws an `ApiError` 400 if no phone would open the pass, because its certificate may not sign what it says.
+ * Throws an `ApiError` 400 if no phone would open the pass, because its certificate may not sign its content.
  *
- * @param at What stands before the names of the request's members.
+ * @param at The prefix of the request's member names in errors.
  */
 export function requireSignable(content: PassContent, signer: AppleSigner | null, at = ""): void {
   if (content.type !== "apple" || content.pass["nfc"] === undefined || signer === null || permitsNfc(signer)) return;
@@ -40,12 +40,12 @@ export function requireSignable(content: PassContent, signer: AppleSigner | null
   throw new ApiError(400, `${at}pass_data.nfc ${why}`);
 }
 
-/** The 500 for a provider, or credentials, that cannot be used. */
+/** Creates the 500 for a provider, or credentials, that cannot be used. */
 export function unusable({ why }: Unusable): ApiError {
   return new ApiError("not_configured", why);
 }
 
-/** The 500 for a tenant without credentials for passes of the type. */
+/** Creates the 500 for a tenant without credentials for passes of the type. */
 export function missingCredentials(type: PassType): ApiError {
   return new ApiError(
     "not_configured",
@@ -55,14 +55,14 @@ export function missingCredentials(type: PassType): ApiError {
   );
 }
 
-/** The 402 of what costs a token. */
+/** The 402 of requests that cost a token. */
 export const NO_TOKENS = tenantFailure(
   "NoTokens",
   "No token is left.",
   "no token is left: a wallet pass costs 1, ask for more",
 );
 
-/** The 429 of a pass's file, which anybody with its link may fetch. */
+/** The 429 of a pass's file, which anyone with its link may fetch. */
 export const FETCHED_OFTEN = failure(
   "PassFetchedOften",
   "The pass is being fetched too often at one time.",

@@ -14,7 +14,7 @@ const WHY_NOT = {
   serial_used: refused("another pass has the serial by now"),
 } as const;
 
-/** A pass's token, which its job's failure gave back. An update costs nothing. */
+/** Charges a pass's token again, which its job's failure refunded. An update is free. */
 export function walletCharges(passes: Pick<PassStore, "redoCreate" | "undoCreate" | "discard">): RetryCharges {
   return {
     async take(tenantId, { jobId }, payload) {
@@ -29,15 +29,15 @@ export function walletCharges(passes: Pick<PassStore, "redoCreate" | "undoCreate
   };
 }
 
-/** The token of the pass that a message carries. A message without one costs none. */
+/** Charges the token of the pass that a message carries. A message without one is free. */
 export function carriedPassCharges(passes: Pick<PassStore, "redoCreate" | "undoCreate" | "discard">): RetryCharges {
   return {
     async take(tenantId, { jobId }, payload) {
-      // A payload that is stored elsewhere is "", and does not say whether it carries one.
+      // A payload that is stored elsewhere is "", so whether it carries a pass is unknown.
       if (payload !== "" && !carriesPass(payload)) return FREE;
       const done = await passes.redoCreate(tenantId, jobId);
       if (done === "none") return payload === "" ? FREE : NOT_KEPT;
-      // Its failure is yet to give the token back, or another retry has it: that one's job must keep it.
+      // The token is not refunded yet, or belongs to another retry, whose job must keep it.
       if (done === "not_failed") return NOT_GIVEN_BACK;
       return done === "done" ? TAKEN : WHY_NOT[done];
     },

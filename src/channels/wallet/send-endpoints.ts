@@ -78,7 +78,7 @@ const TICKET = {
   },
 } as const;
 
-/** What the two endpoints share. */
+/** Members shared by the two endpoints. */
 const PASS_SEND = {
   ...sends("Send"),
   caller: "tenant",
@@ -149,7 +149,7 @@ async function servePass(
   const { body, idempotency } = await readSend(door, exchange, tenant, { channel: "wallet", scope });
   const { queue, platform } = ports;
   const first = idempotency === null ? null : await queue.queuedUnder(tenant, idempotency);
-  // A request accepted before gets the same reply, even if it would be refused now.
+  // A request that was already accepted gets the same reply, even if it would be refused now.
   if (first?.isSame === true) return replay(exchange, first.jobId);
   const timed = takeSchedule(body, door.ports.clock.nowMs());
   if (!timed.ok) throw new ApiError(timed.refusal, timed.refusal.message);
@@ -175,9 +175,9 @@ async function servePass(
 
 interface Queueing extends Storing {
   readonly tenant: Tenant;
-  /** The template that the pass uses, or null. */
+  /** The pass's template, or null. */
   readonly template: string | null;
-  /** When it is to be sent (unix ms); null: at once. */
+  /** The scheduled time (unix ms); null for at once. */
   readonly dueMs: number | null;
 }
 
@@ -190,7 +190,7 @@ async function queueJob(
   const undo = () => discard(ports, pass);
   const { passId, jobId } = pass;
   const payload = encodePayload({ action: "create", passId, version: 1 });
-  // Nobody unsubscribes from passes: the recipient is the pass itself.
+  // Passes have no unsubscribes: the recipient is the pass itself.
   const named = template === null ? null : { template };
   const work = { channel: "wallet", recipient: passId, payload } as const;
   const timed = dueMs === null ? null : { dueMs };

@@ -1,12 +1,12 @@
 import { PASS_STYLES, PASS_TYPES, type WalletTemplate } from "../../domain/channels/wallet.ts";
 import { isJsonObject, type JsonObject } from "../../domain/texts/json.ts";
 
-/** A pass template as its column stores it. */
+/** Converts a pass template to the form of its column. */
 export function walletTemplateBody({ passType, style, passData }: WalletTemplate): JsonObject {
   return { pass_type: passType, style, pass_data: passData };
 }
 
-/** Reads back what `walletTemplateBody` wrote. */
+/** Parses the output of `walletTemplateBody`. */
 export function parseWalletTemplate(body: JsonObject): WalletTemplate {
   const { pass_type, style, pass_data: passData } = body;
   const passType = PASS_TYPES.find((one) => one === pass_type);

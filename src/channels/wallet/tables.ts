@@ -14,9 +14,10 @@ import type { NotificationKind, PassType } from "../../domain/channels/wallet.ts
 import { bytes, createdAt, json, slug, tenantId } from "../../storage/tables.ts";
 
 /**
- * Wallet passes. A serial is unique per tenant, except among passes whose creation failed. `bundle` is the signed file of
- * `bundleVersion`; `updateTag` changes with it (see `passTypes`). A Google pass that a message carries has no bundle, but a
- * `bundleVersion` once Google has it. `createdAt` is when the pass was stored, when its job was last tried again, or when it failed.
+ * Wallet passes. A serial is unique per tenant, except among passes whose creation failed. `bundle` is the signed file
+ * of `bundleVersion`; `updateTag` changes with it (see `passTypes`). A Google pass that a message carries has no
+ * bundle, but a `bundleVersion` once Google has it. `createdAt` is the time at which the pass was stored, its job was
+ * last retried, or it failed.
  */
 export const passes = pgTable(
   "passes",
@@ -30,7 +31,7 @@ export const passes = pgTable(
     /** `PassContent`. */
     content: json("content").notNull(),
     passTypeId: slug("pass_type_id"),
-    /** Sealed by the vault. */
+    /** Encrypted by the vault. */
     authenticationToken: text("authentication_token"),
     jobId: text("job_id").notNull(),
     bundle: bytes("bundle"),
@@ -55,7 +56,7 @@ export const passes = pgTable(
   ],
 );
 
-/** One row for each of the latest versions of a pass: who made it and why. */
+/** One row for each of the latest versions of a pass: its author and reason. */
 export const passVersions = pgTable(
   "pass_versions",
   {
@@ -71,14 +72,14 @@ export const passVersions = pgTable(
   (table) => [primaryKey({ columns: [table.passId, table.version] })],
 );
 
-/** Images of a tenant's passes, each stored once under what it is known by (`image-hash.ts`). */
+/** Images of a tenant's passes, each stored once under its id (`image-hash.ts`). */
 export const passImages = pgTable(
   "pass_images",
   { tenantId: tenantId(), hash: slug("hash").notNull(), png: bytes("png").notNull() },
   (table) => [primaryKey({ columns: [table.tenantId, table.hash] })],
 );
 
-/** Which passes have which images, of those that go with their last pass. */
+/** Uses of images by passes, for images that are removed with their last pass. */
 export const passImageUses = pgTable(
   "pass_image_uses",
   {
@@ -96,8 +97,8 @@ export const passImageUses = pgTable(
 );
 
 /**
- * Classes of Google passes on the issuer that tenants share, each with the one tenant that may use it. Written before Google
- * has the class, and never changed.
+ * Classes of Google passes on the issuer that tenants share, each with its only tenant. Written before Google has the
+ * class, and never changed.
  */
 export const googleClasses = pgTable(
   "google_classes",
@@ -109,7 +110,7 @@ export const googleClasses = pgTable(
   (table) => [index("google_classes_by_tenant").on(table.tenantId)],
 );
 
-/** How many people have saved a Google pass, as far as Google's callbacks have told. */
+/** The number of people who have saved a Google pass, according to Google's callbacks. */
 export const passSaves = pgTable("pass_saves", {
   passId: slug("pass_id")
     .primaryKey()
@@ -117,7 +118,7 @@ export const passSaves = pgTable("pass_saves", {
   holders: integer("holders").notNull(),
 });
 
-/** Google's callbacks that were taken, by the hash of their nonce, until they expire. */
+/** Accepted callbacks of Google, by the hash of their nonce, until they expire. */
 export const passCallbacks = pgTable(
   "pass_callbacks",
   {
@@ -154,8 +155,8 @@ export const passDevices = pgTable(
 );
 
 /**
- * Which device holds which pass, and where the pass's tenant reaches it (null: a row of a former release). `registeredAt`: when the
- * device last sent that address, with any pass of the tenant and type.
+ * Passes on devices, with the push token for the pass's tenant (null in rows of a former release). `registeredAt`: when
+ * the device last sent that token, with any pass of the tenant and type.
  */
 export const passRegistrations = pgTable(
   "pass_registrations",

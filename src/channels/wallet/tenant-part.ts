@@ -7,9 +7,9 @@ import { passes } from "./tables.ts";
 
 interface WalletMembers {
   readonly wallet: {
-    /** Null: the platform's signer. */
+    /** Null for the platform's signer. */
     readonly apple: AppleSigner | null;
-    /** Null: the platform's issuer. */
+    /** Null for the platform's issuer. */
     readonly google: GoogleIssuer | null;
     readonly templates: ReadonlyMap<string, WalletTemplate>;
     /** The webhook for device registrations, or null. */
@@ -23,7 +23,7 @@ declare module "../../domain/tenants/tenant.ts" {
 
 const TEMPLATES: StoredTemplates<WalletTemplate> = { parse: parseWalletTemplate };
 
-/** The tenant's wallet settings that are kept in memory. */
+/** The part of the tenant's snapshot that has its wallet settings. */
 export const walletPart: TenantPart<WalletMembers> = {
   templates: { wallet: TEMPLATES },
   tables: [],

@@ -32,10 +32,10 @@ const AWAY: Outcome = { kind: "retry", why: "the registry cannot be reached", is
  * Invariants:
  * W1. One delivery at a time works on a pass: its tenant's shard has one owner, and `turns` serializes its deliveries
  *     here.
- * W2. An Apple pass is pushed only after its version's bundle is stored: a device that asks at once finds it.
+ * W2. An Apple pass is pushed only after its version's bundle is stored: a device that fetches it at once finds it.
  * W3. A version that is stored and was pushed from here is neither signed nor pushed again, so many updates in a row
  *     cost the same as one.
- * W4. The result of a push never changes the outcome: the pass is up to date, and devices also ask by themselves.
+ * W4. The result of a push never changes the outcome: the pass is up to date, and devices also check by themselves.
  */
 export class WalletChannel implements Channel {
   readonly name = "wallet";
@@ -64,7 +64,7 @@ export class WalletChannel implements Channel {
     const payload = parsePayload(job.payload);
     if (payload?.action === "update") return;
     const { passes } = this.options;
-    // Only a failed job can be tried again.
+    // Only a failed job can be retried.
     await (job.suppressed === null
       ? passes.undoCreate(job.tenantId, job.jobId)
       : passes.discard(job.tenantId, job.jobId));
@@ -79,7 +79,7 @@ export class WalletChannel implements Channel {
     const { passes, google } = this.options;
     const pass = await passes.find(tenant.tenantId, payload.passId);
     if (pass === null || pass.state === "failed") return { kind: "failed", error: "the pass does not exist any more" };
-    // The version was stored before the job was accepted; a registry that lost it may regain it.
+    // The version was stored before the job was accepted; a registry that lost it may recover it.
     if (pass.version < payload.version) return { kind: "retry", why: "the registry is behind", isUncounted: true };
     const isApple = pass.content.type === "apple";
     const outcome = isApple

@@ -14,9 +14,10 @@ interface PassResultPorts {
 }
 
 /**
- * A job as its tenant sees it. Of a pass, a job's stored result is only `{pass_id}`, which keeps files and links out of the queue
- * and the event store: the pass's current file or link is added on reading; of an Apple pass that a message carried, the link to
- * the file. Throws an `ApiError` if there is none, and otherwise as `CallTurns` says.
+ * Returns a job in its tenant's view. The stored result of a pass's job is only `{pass_id}`, which keeps files and
+ * links out of the queue and the event store: the pass's current file or link is added on reading, or, for an Apple
+ * pass that a message carried, the link to the file. Throws an `ApiError` if there is none, and otherwise as
+ * `CallTurns` does.
  */
 export async function withPass(
   { passes, bundles, saveLinks, fileLinks, fileTurns }: PassResultPorts,
@@ -32,7 +33,7 @@ export async function withPass(
   if (pass.content.type === "google") {
     const link = saveLinks.buildLink(pass, tenant);
     if (typeof link !== "string") {
-      // Of a message, only what it says of its pass is missing; no repeated call gets a link that there will never be.
+      // A message's result lacks only its pass, and a job whose link will never exist must not fail every call.
       if (job.channel !== "wallet" || link.isForGood) return job;
       throw unusable(link);
     }

@@ -12,7 +12,7 @@ import { walletWebhookBody } from "./operator-bodies.ts";
 
 export interface WalletWebhookPorts {
   readonly registry: {
-    /** Null: none. The caller has checked the address. */
+    /** Null removes the webhook. The caller has checked the address. */
     putWalletWebhook(tenantId: string, url: string | null): Promise<Done | Missing<"tenant">>;
   };
   readonly wallet: { readonly outbound: OutboundGuard };
@@ -23,9 +23,7 @@ const WalletWebhook = Type.Object(
   { $id: "WalletWebhook" },
 );
 
-/**
- * `PUT /dash/api/tenants/{id}/wallet-webhook`: the address that is told when devices add or remove a tenant's passes.
- */
+/** `PUT /dash/api/tenants/{id}/wallet-webhook`: the address that is called when devices add or remove a tenant's passes. */
 export function walletWebhookEndpoint({ registry, wallet }: WalletWebhookPorts): Endpoint {
   return operatorEndpoint({
     method: "PUT",
@@ -53,7 +51,7 @@ export function walletWebhookEndpoint({ registry, wallet }: WalletWebhookPorts):
   });
 }
 
-/** Why a tenant's address must not be stored, or null. */
+/** Returns why a tenant's address must not be stored, or null. */
 export async function webhookUrlRefusal(text: string, guard: OutboundGuard): Promise<Refusal | null> {
   const why = await webhookUrlFault(text, guard);
   return why === null ? null : { status: 400, message: `the field "wallet_webhook_url" ${why}` };

@@ -76,7 +76,7 @@ export function previewWeight({ html, text }: Pick<EmailTemplate, "html" | "text
   return BYTES_PER_CHAR * chars;
 }
 
-/** Counts the characters of a text before and after filling; 0 if the result is too long to be sent. */
+/** Counts the characters of a text and of its filled form, which counts as 0 if it is too long to be sent. */
 function countChars(text: string, data: JsonObject, escape: Escape): number {
   try {
     return text.length + Template.parse(text).render(data, escape, emailLimits.inlineHtmlBytesMax).length;

@@ -110,8 +110,8 @@ function deriveKey(master: Uint8Array, purpose: LinkPurpose): LinkKey {
 }
 
 /**
- * Encodes space for the tag, the job id's 16 bytes, the length of the tenant's id, the id, and the purpose's other
- * data.
+ * Encodes a link: space for the tag, the job id's 16 bytes, the length of the tenant's id, the id, and the purpose's
+ * other data.
  */
 function encode(link: Link): Buffer {
   const rest = encodeRest(link);

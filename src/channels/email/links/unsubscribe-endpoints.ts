@@ -149,8 +149,8 @@ async function find(
 }
 
 /**
- * If the state cannot be read, the page offers all choices: a second click is harmless. `now`: the parts that are
- * already known.
+ * Reads the reader's state. If that fails, the reader counts as subscribed, because a second click is harmless. `now`:
+ * the parts that are already known.
  */
 async function loadSubscription(
   ports: UnsubscribeEndpointPorts,

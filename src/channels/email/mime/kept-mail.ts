@@ -5,7 +5,7 @@ import { KeptLines } from "./message-rest.ts";
 /** The parts that a delivery adds to a message that is sent unchanged. */
 export interface KeptMailParts
   extends Pick<MailParts, "from" | "to" | "envelopeFrom" | "dateMs" | "headers" | "signer"> {
-  /** Our Message-ID, which names the job; used if the message has none. */
+  /** Names the job; becomes the Message-ID of a message that has none. */
   readonly messageId: string;
   /** Head, empty line and body. */
   readonly bytes: Buffer;

@@ -26,7 +26,7 @@ export class AppleBundles implements BundleMaker, TokenSigner {
     const { passes, telemetry } = this.options;
     const kept = await passes.bundle(pass.passId);
     if (kept !== null && kept.version >= pass.version) return kept;
-    // An update since the pass was read may have taken its images away: what is signed is the newest version.
+    // Signs the newest version, because an update since the pass was read may have removed its images.
     const newest = await passes.signable(tenant.tenantId, pass.passId);
     if (newest === null) return null;
     const bytes = await this.sign(newest, tenant);
@@ -42,8 +42,8 @@ export class AppleBundles implements BundleMaker, TokenSigner {
   }
 
   /**
-   * The signer of the pass. `Unusable`: the credentials are missing or invalid, or belong to another pass type than the
-   * pass; devices do not know the pass under that type.
+   * Finds the signer of the pass. `Unusable`: the credentials are missing or invalid, or belong to another pass type
+   * than the pass; devices do not know the pass under that type.
    */
   async findSigner(pass: Pass, tenant: Tenant): Promise<PassSigner | Unusable> {
     const credentials = appleSignerOf(tenant, this.options.platform);

@@ -15,7 +15,7 @@ export interface Certificate {
   readonly passTypeIds: readonly string[];
   /** `OU` of the subject: the team. */
   readonly teamIds: readonly string[];
-  /** It may sign passes with `nfc`: Apple issues such certificates on request only. */
+  /** Whether it may sign passes with `nfc`: Apple issues such certificates on request only. */
   readonly permitsNfc: boolean;
   /** Lets the runtime's own library compare keys and check signatures. */
   readonly x509: X509Certificate;
@@ -36,12 +36,12 @@ const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END 
 const PASS_TYPE_NAME = /^Pass Type ID(?: with NFC)?: (.+)$/;
 const NFC_NAME = /^Pass Type ID with NFC: /;
 
-/** The first certificate of a PEM text (RFC 7468), or null if none can be read. */
+/** Reads the first certificate of a PEM text (RFC 7468), or returns null if none can be read. */
 export function readCertificate(pem: string): Certificate | null {
   return readCertificates(pem, 1)[0] ?? null;
 }
 
-/** The first `max` certificates of a PEM text, without those that cannot be read. */
+/** Reads the first `max` certificates of a PEM text, without unreadable ones. */
 export function readCertificates(pem: string, max: number): readonly Certificate[] {
   if (pem.length > PEM_CHARS_MAX) return [];
   const bodies = pem.matchAll(PEM_CERTIFICATE).take(max);
@@ -84,7 +84,7 @@ function describe(der: Uint8Array<ArrayBuffer>): Certificate {
     notAfterMs: certificate.notAfter.value.getTime(),
     passTypeIds: passType === undefined ? passTypeIds : [...passTypeIds, stringIn(passType)],
     teamIds: readTexts(certificate.subject, OID.organizationalUnit),
-    // By either: to refuse what Apple permits would cost more than to sign what a phone then refuses.
+    // Either one suffices: a pass that a phone refuses costs less than refusing to sign one that Apple permits.
     permitsNfc: extensions.has(OID.appleNfc) || names.some((name) => NFC_NAME.test(name)),
     x509: new X509Certificate(der),
   };
@@ -94,7 +94,7 @@ function readTexts(name: RelativeDistinguishedNames, oid: string): readonly stri
   return name.typesAndValues.flatMap(({ type, value }) => (type === oid ? [String(value.valueBlock.value)] : []));
 }
 
-/** The text of a short string of any DER string type. */
+/** Reads the text of a short string of any DER string type. */
 function stringIn(element: Uint8Array): string {
   return Buffer.from(element.subarray(2)).toString("utf8");
 }

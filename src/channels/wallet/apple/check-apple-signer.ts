@@ -9,7 +9,7 @@ import g6 from "./wwdr/AppleWWDRCAG6.pem" with { type: "text" };
 /** Credentials that have been read and match each other. */
 export interface CheckedSigner {
   readonly certificate: Certificate;
-  /** The intermediate that issued the certificate. Null: none is given, and none of Apple's issued it. */
+  /** The intermediate that issued the certificate. Null if none is given and none of Apple's issued it. */
   readonly wwdr: Certificate | null;
   readonly privateKey: KeyObject;
   /**
@@ -21,7 +21,7 @@ export interface CheckedSigner {
 
 /** Errors and warnings about credentials. */
 export interface SignerVerdict {
-  /** Why they are unusable; null: they are usable. */
+  /** The reason why they are unusable, or null. */
   readonly problem: string | null;
   /** As in `CheckedSigner`. */
   readonly warnings: readonly string[];
@@ -29,10 +29,10 @@ export interface SignerVerdict {
 
 const RSA_BITS_MIN = 2048;
 const KEY_CHARS_MAX = 64 * 1024;
-/** How many certificates to read from a text that may hold a whole chain. */
+/** How many certificates to read from a text that may contain a whole chain. */
 const CHAIN_MAX = 8;
 
-/** Checks credentials for Apple passes and reports in sentences for the operator that hold no secrets. */
+/** Checks credentials for Apple passes and reports in sentences for the operator without secrets. */
 export function checkAppleSigner(signer: AppleSigner, nowMs: number): SignerVerdict {
   const checked = checkedSigner(signer, nowMs);
   return typeof checked === "string"
@@ -41,8 +41,9 @@ export function checkAppleSigner(signer: AppleSigner, nowMs: number): SignerVerd
 }
 
 /**
- * The credentials, or what is wrong with them. Contradictory credentials are refused. Incomplete ones cannot be one of
- * Apple's certificates, but still sign: for a test, or under an intermediate that is newer than this program.
+ * Returns the credentials, or a sentence that says why they are invalid. Contradictory credentials are refused.
+ * Incomplete ones cannot be one of Apple's certificates, but still sign: for a test, or under an intermediate that is
+ * newer than this program.
  */
 export function checkedSigner(signer: AppleSigner, nowMs: number): CheckedSigner | string {
   const certificate = readCertificate(signer.certificatePem);
@@ -65,7 +66,7 @@ const nfcBySigner = new WeakMap<AppleSigner, boolean>();
 export function permitsNfc(signer: AppleSigner): boolean {
   const known = nfcBySigner.get(signer);
   if (known !== undefined) return known;
-  // What cannot be read cannot sign either, and says so by itself.
+  // An unreadable certificate cannot sign either, and is reported elsewhere.
   const permits = readCertificate(signer.certificatePem)?.permitsNfc ?? true;
   nfcBySigner.set(signer, permits);
   return permits;
@@ -123,7 +124,7 @@ function listWarnings({ passTypeIds, teamIds }: Certificate, wwdr: Certificate |
   return all.filter((warning) => warning !== false);
 }
 
-/** A certificate can contain any text: this keeps it on one line and bounded. */
+/** Quotes a certificate's text, which can be arbitrary, on one line of bounded length. */
 function quoted(text: string): string {
   return JSON.stringify(text.length > 100 ? `${text.slice(0, 100).toWellFormed()}…` : text);
 }
@@ -137,10 +138,10 @@ function formatDay(ms: number): string {
  * 2030-02-20, G4 and G5 to 2030-12-10, G6 to 2036-03-19. Pass certificates come from G4 today.
  */
 const WWDR_PEMS: readonly string[] = [g3, g4, g5, g6];
-/** Read when they are first asked for: that takes a fifth of the time that the whole program takes to load. */
+/** Parsed on first use, because that takes a fifth of the whole program's load time. */
 let wwdrCertificates: readonly Certificate[] | null = null;
 
-/** Apple's intermediate that issued the certificate, or null if none of those known here did. */
+/** Returns Apple's intermediate that issued the certificate, or null if it is none of those known here. */
 function wwdrCertificateFor(certificate: Certificate): Certificate | null {
   wwdrCertificates ??= WWDR_PEMS.flatMap((pem) => readCertificate(pem) ?? []);
   return wwdrCertificates.find((issuer) => isIssuedBy(certificate, issuer)) ?? null;

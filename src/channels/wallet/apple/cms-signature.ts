@@ -32,8 +32,9 @@ export function cmsSigner(key: CryptoKey, certificate: Certificate, issuer: Cert
 }
 
 /**
- * A detached CMS signature (RFC 5652, SignedData) over the content, in the form that Wallet requires: with the signer's
- * certificate, its issuer's, and the signing time among the signed attributes. Digest and RSA run off this thread.
+ * Creates a detached CMS signature (RFC 5652, SignedData) over the content, in the form that Wallet requires: with the
+ * signer's certificate, its issuer's, and the signing time among the signed attributes. Digest and RSA run off this
+ * thread.
  */
 export async function cmsSignature(signer: CmsSigner, content: Uint8Array<ArrayBuffer>, nowMs: number) {
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", content));

@@ -12,7 +12,7 @@ export const TAG = {
   context0: 0xa0,
 } as const;
 
-/** One element in DER (X.690): tag, length, and its contents, given as DER or plain bytes. */
+/** Encodes one element in DER (X.690): tag, length, and its contents, given as DER or plain bytes. */
 export function der(tag: (typeof TAG)[keyof typeof TAG], ...parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const length = parts.reduce((sum, part) => sum + part.length, 0);
   const header = [tag, ...lengthOctets(length)];
@@ -26,13 +26,13 @@ export function der(tag: (typeof TAG)[keyof typeof TAG], ...parts: readonly Uint
   return element;
 }
 
-/** An object identifier, such as `1.2.840.113549.1.7.1`. */
+/** Encodes an object identifier, such as `1.2.840.113549.1.7.1`. */
 export function oid(text: string): Uint8Array<ArrayBuffer> {
   const [first = 0, second = 0, ...others] = text.split(".").map(Number);
   return der(TAG.oid, Uint8Array.from([first * 40 + second, ...others].flatMap(base128)));
 }
 
-/** SET OF: sorts its elements by their bytes (X.690, 11.6). */
+/** Encodes a SET OF, with its elements sorted by their bytes (X.690, 11.6). */
 export function encodeSet(...elements: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   return der(TAG.set, ...elements.toSorted(Buffer.compare));
 }

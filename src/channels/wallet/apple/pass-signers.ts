@@ -13,10 +13,7 @@ export interface PassSigner {
   readonly teamId: string;
   readonly cms: CmsSigner;
   readonly notAfterMs: number;
-  /**
-   * What a connection to the push service presents: the certificate, with its issuer's if known, and the unencrypted
-   * key.
-   */
+  /** The client certificate of connections to the push service, with its issuer's if known, and the unencrypted key. */
   readonly tls: { readonly cert: string; readonly key: string };
 }
 
@@ -35,13 +32,13 @@ const DAY_MS = 24 * 60 * 60 * 1000;
  * Tenants' credentials, each read and checked once.
  *
  * Invariants:
- * G1. A signer is handed out only while its certificates are valid.
- * G2. At most `SIGNERS_MAX` signers are held; the least recently used one makes room. The same bound applies to the
- *     known expiry times.
+ * G1. A signer is returned only while its certificates are valid.
+ * G2. At most `SIGNERS_MAX` signers are kept; the least recently used one is dropped first. The same bound applies to
+ *     the known expiry times.
  */
 export class PassSigners {
   private readonly signers = new Map<string, Promise<PassSigner | Unusable>>();
-  /** By owner: when the certificate that it last used expires (Unix ms). */
+  /** Expiry of each owner's last used certificate (Unix ms). */
   private readonly ends = new Map<string, { readonly passTypeId: string; readonly notAfterMs: number }>();
 
   constructor(private readonly options: PassSignersOptions) {}
@@ -75,7 +72,7 @@ export class PassSigners {
     return notAfterMs <= this.options.nowMs() ? unusable("the certificate expired") : signer;
   }
 
-  /** When the owner's certificate expires, if it was used here. */
+  /** Returns the expiry of the owner's certificate, if it was used here. */
   findEnd(owner: string): { readonly passTypeId: string; readonly notAfterMs: number } | null {
     return this.ends.get(owner) ?? null;
   }

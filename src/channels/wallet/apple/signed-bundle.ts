@@ -5,20 +5,20 @@ import { OF_FORM } from "../request/apple-personalization.ts";
 import { cmsSignature } from "./cms-signature.ts";
 import type { PassSigner } from "./pass-signers.ts";
 
-/** A pass in the form that goes into a bundle. */
+/** The contents of a bundle. */
 export interface PassParts {
   readonly content: AppleContent;
   readonly serial: string;
   readonly authenticationToken: string;
-  /** The address that devices ask for updates. */
+  /** The address from which devices fetch updates. */
   readonly webServiceUrl: string;
-  /** By SHA-256 in hex, as the content refers to them. */
+  /** By SHA-256 in hex, which the content refers to. */
   readonly images: ReadonlyMap<string, Uint8Array<ArrayBuffer>>;
 }
 
 /**
- * The `.pkpass` file: a zip of pass.json, the images, manifest.json (SHA-1 of each file) and the detached signature
- * over the manifest. Null: an image is missing.
+ * Creates the `.pkpass` file: a zip of pass.json, the images, manifest.json (SHA-1 of each file) and the detached
+ * signature over the manifest. Null if an image is missing.
  */
 export async function signedBundle(
   parts: PassParts,
@@ -46,14 +46,14 @@ export async function signedBundle(
   return zipSync({ ...files, "manifest.json": manifest, signature }, { level: 0, mtime: zipTime(nowMs) });
 }
 
-/** The `.pkpasses` file: a zip of `.pkpass` files (Apple, Distributing and updating a pass). */
+/** Creates the `.pkpasses` file: a zip of `.pkpass` files (Apple, Distributing and updating a pass). */
 export function passesFile(files: Readonly<Record<string, Uint8Array<ArrayBuffer>>>, ms: number) {
   return zipSync({ ...files }, { level: 0, mtime: zipTime(ms) });
 }
 
-/** The members that the service itself sets come last: nothing in a request can replace them. */
+/** The members that the service itself sets come last, so a request cannot replace them. */
 function passJson({ content, serial, authenticationToken, webServiceUrl }: PassParts, signer: PassSigner) {
-  // Devices before iOS 27 do not know the style, and open no pass without one that they know.
+  // Devices before iOS 27 do not support the style, and open no pass without a supported one.
   const forOlder = content.style === "posterGeneric" ? { generic: content.pass["posterGeneric"] } : {};
   return {
     ...forOlder,

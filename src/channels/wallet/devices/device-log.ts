@@ -17,9 +17,9 @@ export interface DeviceLogPorts {
 }
 
 /**
- * Devices' complaints about this service (Apple's "Logging Errors"). Apple's devices send no token here, so any
- * stranger can write: lines are few, short and without control characters, and any excess is counted but not logged. A
- * stranger who writes constantly adds some 40 MB a day to the operator's log.
+ * Devices' complaints about this service (Apple's "Logging Errors"). Apple's devices send no token here, so anyone can
+ * write: lines are few, short and without control characters, and any excess is counted but not logged. A stranger who
+ * writes constantly adds some 40 MB a day to the operator's log.
  */
 export class DeviceLog {
   /** Oldest first. */
@@ -59,8 +59,8 @@ export class DeviceLog {
 }
 
 /**
- * Removes characters that a terminal would act on or a reader could take for a new line, and devices' ids: who knows one can ask
- * which passes are on the device.
+ * Removes characters that a terminal would act on or a reader could take for a new line, and devices' ids, with which
+ * anyone can query the passes on the device.
  */
 function readable(line: string): string {
   return line.replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, " ").replace(/\b[0-9a-f]{32,}\b/gi, "(id)");

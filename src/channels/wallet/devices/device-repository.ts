@@ -6,7 +6,7 @@ import { walletLimits } from "../limits.ts";
 import type { PassDevices, PushTarget, Registration } from "../passes.ts";
 import { passDevices, passes, passRegistrations, passTypes } from "../tables.ts";
 
-/** A registration that is repeated sooner changes nothing. */
+/** A registration that is repeated sooner is not written. */
 const RENEWED_AFTER_MS = 60_000;
 
 /**
@@ -19,7 +19,7 @@ const RENEWED_AFTER_MS = 60_000;
  *     The holder of a pass's token, and the tenant itself, can set the device's push token for that tenant only, even
  *     if tenants share a pass type.
  * D3. Changes are read in one statement, so a tag is returned together with every change before it.
- * D4. What would change nothing is read and not written: whoever has a pass can repeat a call as often as they like.
+ * D4. A call without effect only reads: a pass holder can repeat a call as often as they like.
  */
 export class DeviceRepository implements PassDevices {
   constructor(
@@ -37,7 +37,10 @@ export class DeviceRepository implements PassDevices {
     }
   }
 
-  /** By D2, the tenant's other passes of the type on the device have the same token. Its time is renewed once a minute at most. */
+  /**
+   * Whether the registration is already stored. By D2, the tenant's other passes of the type on the device have the
+   * same token. Its time is renewed once a minute at most.
+   */
   private isAsGiven({ deviceId, passTypeId, passId, pushToken }: Registration): Promise<boolean> {
     const fresh = new Date(this.clock.nowMs() - RENEWED_AFTER_MS);
     return this.database.read(async (db) => {
@@ -88,7 +91,7 @@ export class DeviceRepository implements PassDevices {
       if (pass === undefined || pass.passTypeId === null) return false;
       const device = whereDevice(deviceId, pass.passTypeId);
       const locked = await transaction.select().from(passDevices).where(device).for("update");
-      // Without a device row there are no registrations, and no lock that holds off concurrent changes.
+      // Without a device row there are no registrations, and no lock against concurrent changes.
       if (locked.length === 0) return false;
       const deleted = await transaction
         .delete(passRegistrations)
@@ -124,7 +127,8 @@ export class DeviceRepository implements PassDevices {
     since: number,
   ): Promise<{ readonly serials: readonly string[]; readonly tag: number } | null> {
     return this.database.read(async (db) => {
-      // A tag that was not given out yet is that of a registry which was restored from a backup since: the phone is ahead.
+      // A tag that has not been issued yet means that the registry was restored from a backup since: the phone is
+      // ahead.
       const last = db.select({ tag: passTypes.lastTag }).from(passTypes).where(eq(passTypes.passTypeId, passTypeId));
       const known = sql`CASE WHEN ${since}::bigint > (${last}) THEN 0 ELSE ${since}::bigint END`;
       const changed = await db
@@ -134,7 +138,7 @@ export class DeviceRepository implements PassDevices {
         .where(
           and(eq(passRegistrations.deviceId, deviceId), eq(passes.passTypeId, passTypeId), gt(passes.updateTag, known)),
         )
-        // Oldest first: the device gets changes beyond the bound when it asks again with the returned tag.
+        // Oldest first: the device gets changes beyond the bound with its next request, which has the returned tag.
         .orderBy(asc(passes.updateTag))
         .limit(walletLimits.updatedSerialsMax);
       const latest = changed.at(-1);
@@ -166,7 +170,7 @@ export class DeviceRepository implements PassDevices {
 
   async removeOfTenant(tenantId: string): Promise<boolean> {
     const ofTenant = eq(passes.tenantId, tenantId);
-    // Each has an index of its own.
+    // Each state has its own index.
     for (const state of [ne(passes.state, "failed"), eq(passes.state, "failed")]) {
       if (!(await this.database.write((transaction) => removeSome(transaction, and(ofTenant, state))))) return false;
     }
@@ -176,18 +180,18 @@ export class DeviceRepository implements PassDevices {
   async removeOfPasses(passIds: readonly string[]): Promise<void> {
     const ofThem = among(passRegistrations.passId, passIds);
     if ((await this.database.read((db) => db.$count(passRegistrations, ofThem))) === 0) return;
-    // One that is tried again meanwhile keeps its devices.
+    // A pass that is being retried keeps its devices.
     const which = and(among(passes.id, passIds), eq(passes.state, "failed"));
     while (!(await this.database.write((transaction) => removeSome(transaction, which))));
   }
 }
 
-/** What one transaction looks at. */
+/** Registrations that one transaction processes. */
 const REGISTRATIONS_AT_ONCE = 100;
 
-/** Takes those passes off some of their devices. Resolves to whether none is left. */
+/** Removes these passes from some of their devices. Resolves to whether none is left. */
 async function removeSome(transaction: AnyDb, which: SQL | undefined): Promise<boolean> {
-  // Any of them: to sort all for each piece would cost more.
+  // Takes any of them, because sorting all for each piece would cost more.
   const some = await transaction
     .select({ deviceId: passRegistrations.deviceId, passTypeId: passes.passTypeId })
     .from(passes)
@@ -195,7 +199,7 @@ async function removeSome(transaction: AnyDb, which: SQL | undefined): Promise<b
     .where(and(which, isNotNull(passes.passTypeId)))
     .limit(REGISTRATIONS_AT_ONCE);
   const devices = new Map(some.map((one) => [`${one.deviceId}\0${one.passTypeId}`, one]));
-  // In one order, so that no two processes wait for each other.
+  // Locks in one order, so that no two processes wait for each other.
   for (const [, { deviceId, passTypeId }] of [...devices].sort(([a], [b]) => (a < b ? -1 : 1))) {
     if (passTypeId === null) continue;
     await transaction.select().from(passDevices).where(whereDevice(deviceId, passTypeId)).for("update");
@@ -259,7 +263,7 @@ function selectRegistrations(db: AnyDb, deviceId: string, passTypeId: string) {
     .where(and(eq(passRegistrations.deviceId, deviceId), eq(passes.passTypeId, passTypeId)));
 }
 
-/** Undoes the transaction of a registration for which the pass has no room. */
+/** Undoes the transaction of a registration beyond the pass's limit. */
 class PassFull extends Error {}
 
 /**

@@ -11,7 +11,7 @@ export interface DeviceChange {
   readonly tenantId: string;
   readonly passId: string;
   readonly serial: string;
-  /** Null: a Google pass, of which nobody says on which device it is. */
+  /** Null for a Google pass, whose device is unknown. */
   readonly deviceId: string | null;
 }
 
@@ -37,12 +37,12 @@ interface TenantLine {
 }
 
 /**
- * Tells tenants about their passes' devices, in the background of the replies to the devices.
+ * Reports changes of their passes' devices to tenants, in the background of the replies to the devices.
  *
- * W1. A change is reported at most once: nothing is repeated, neither after a failure nor after a crash.
+ * W1. A change is reported at most once: no call is repeated, neither after a failure nor after a crash.
  * W2. Pending calls live in memory and in the log: one line when a call becomes due, one when it succeeds or fails. A
  *     first line without a second marks a call lost in a crash. The registry already records that the device has the
- *     pass, so only the call is lost; a stored queue would tell no more.
+ *     pass, so only the call is lost; a stored queue would add no information.
  * W3. Calls for one device and pass go out one at a time, in the order of the changes.
  * W4. Bounds apply to pending calls, calls in flight, each tenant's share of both, and the time of a call. Tenants take
  *     turns, so a receiver that hangs delays only its own tenant's calls.
@@ -102,7 +102,7 @@ export class DeviceWebhooks {
     if (this.calls.size === 0) this.onIdle?.();
   }
 
-  /** The first call of the next tenant that may start one; ends that tenant's turn. */
+  /** Takes the first call of the next tenant that may start one; ends that tenant's turn. */
   private next(): Due | null {
     for (const [tenantId, line] of this.lines) {
       if (line.busy.size >= walletLimits.tenantWebhookCallsMax) continue;
@@ -159,7 +159,7 @@ export class DeviceWebhooks {
     this.tell("warn", "a device webhook was not sent", due, why);
   }
 
-  /** Logs no device id: anyone who knows it may ask which passes the device has. */
+  /** Logs no device id, with which anyone could query the device's passes. */
   private tell(level: "info" | "warn" | "error", message: string, due: Due, why?: string): void {
     const { id, action, tenantId, passId } = due;
     const fields = { webhook_id: id, action, tenant_id: tenantId, pass_id: passId };

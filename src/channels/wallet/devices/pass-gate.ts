@@ -6,9 +6,9 @@ import type { Exchange } from "../../../http/exchange.ts";
 import type { Pass, PassStore } from "../passes.ts";
 
 /**
- * The pass whose token the request presents (`Authorization: ApplePass <token>`). Tenants that share a pass type may
- * each have a pass with the serial: the token selects one. Throws the same 401 for a wrong token and for a pass that
- * does not exist.
+ * Finds the pass whose token the request presents (`Authorization: ApplePass <token>`). Tenants that share a pass type
+ * may each have a pass with the serial: the token selects one. Throws the same 401 for a wrong token and for a pass
+ * that does not exist.
  */
 export async function admittedPass(
   exchange: Exchange,
@@ -30,8 +30,8 @@ export async function admittedPass(
 }
 
 /**
- * The pass that asks its holder for something, or did. Apple names no credentials for this call, so without any the serial must do:
- * of one pass only that asks. Throws as `admittedPass`.
+ * Finds the pass whose form the holder fills in, or has filled in. Apple's protocol has no credentials for this call,
+ * so the serial suffices if only one such pass has it. Throws as `admittedPass`.
  */
 export async function askingPass(
   exchange: Exchange,
@@ -47,7 +47,7 @@ export async function askingPass(
   return pass;
 }
 
-/** Whether the pass asks its holder for something, or was told. */
+/** Whether the pass has a form for its holder, or had one that was filled in. */
 export function asks(content: PassContent): content is AppleContent {
   return content.type === "apple" && (content.personalization !== undefined || content.personalized !== undefined);
 }
@@ -58,5 +58,8 @@ function unknownPass(): ApiError {
 
 const CHALLENGE = 'ApplePass realm="waybill passes"';
 
-/** Wallets for Android that speak Apple's protocol say who they are: `WalletUnionPass`, `AndroidPass`, `WalletPasses`. */
+/**
+ * Wallets for Android that use Apple's protocol have their own schemes: `WalletUnionPass`, `AndroidPass`,
+ * `WalletPasses`.
+ */
 const CREDENTIALS = /^[a-z][a-z0-9-]{0,60}pass(?:es)? +([!-~]{1,256}) *$/i;

@@ -38,7 +38,7 @@ export const serial: PathParameter<string> = {
 const passesUpdatedSince: QueryParameter<number> = {
   description: "The `lastUpdated` of an earlier answer; absent: all of them.",
   schema: Type.String(),
-  // A tag that we issued; any other value asks for everything.
+  // A tag that we issued; any other value requests everything.
   read: (text) => (text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : 0),
 };
 
@@ -65,7 +65,7 @@ export const BUSY = failure(
 
 const LAST_MODIFIED = { "Last-Modified": "When the pass was signed: what to say in `If-Modified-Since`." };
 
-/** What the endpoints that require a pass's token share. */
+/** Members shared by the endpoints that require a pass's token. */
 const OF_PASS = { tag: "Pass devices", security: ["applePass"] } as const;
 const REGISTRATION = {
   ...OF_PASS,
@@ -79,9 +79,9 @@ const REGISTRATION = {
  *
  * P1. A pass is listed as changed only once its bundle is stored: bundle and update tag are one registry transaction.
  * P2. The latest pass is the stored bundle, even while a later version waits for its signature: a request never causes
- *     signing, and the device learns of the later version from its push, which follows the bundle.
- * P3. One change of a pass's devices is under way at a time, and a few of all passes: whoever has a pass cannot have all of the
- *     registry's connections. Files of passes are read in turn, too (`fileTurns`, by pass).
+ *     signing, and the push for the later version follows its bundle.
+ * P3. One change of a pass's devices is in progress at a time, and a few of all passes, so a pass holder cannot occupy
+ *     all of the registry's connections. Files of passes are read in turn, too (`fileTurns`, by pass).
  */
 export function passKitEndpoints(passKit: PassKitPorts, clock: Clock, fileTurns: CallTurns): readonly Endpoint[] {
   const changes = new CallTurns(walletLimits.deviceChanges, clock);
@@ -279,7 +279,7 @@ function isUnchanged({ headers }: Request, modifiedAt: number): boolean {
   return !Number.isNaN(since) && modifiedAt <= Math.floor(since / 1000);
 }
 
-/** A name out of the path (null: no valid percent-encoding). Throws 404 for what can name nothing. */
+/** Checks a name from the path (null: invalid percent-encoding). Throws 404 for an impossible name. */
 function nameIn(text: string | null, charsMax: number = walletLimits.passNameCharsMax): string {
   if (text === null || text === "" || text.length > charsMax || /\p{Cc}/u.test(text)) {
     throw new ApiError(404, "there is nothing at this address");
@@ -287,15 +287,15 @@ function nameIn(text: string | null, charsMax: number = walletLimits.passNameCha
   return text;
 }
 
-/** Reads one query parameter; undefined: absent. Ignores all others. */
+/** Reads one query parameter, or undefined. Ignores all others. */
 function readParameter(url: string, name: string): string | undefined {
   const at = url.indexOf("?");
   return at === -1 ? undefined : (new URLSearchParams(url.slice(at + 1)).get(name) ?? undefined);
 }
 
 /**
- * Apple's tokens are hex; those of wallets for Android are their push service's, such as `cA47ZTE:APA91bH…`. The token becomes part
- * of the push service's URL, so it must not contain anything that changes the URL's target.
+ * Apple's tokens are hex; those of wallets for Android are their push service's, such as `cA47ZTE:APA91bH…`. The token
+ * becomes part of the push service's URL, so it must not contain characters that change the URL's target.
  */
 const PUSH_TOKEN = /^[A-Za-z0-9_:.=+~-]{1,1024}$/;
 

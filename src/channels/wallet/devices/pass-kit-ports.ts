@@ -4,11 +4,11 @@ import type { BundleMaker, PassDevices, PassStore, TokenSigner } from "../passes
 import type { DeviceComplaint } from "./device-log.ts";
 import type { DeviceChange } from "./device-webhooks.ts";
 
-/** What serving devices needs from the app. */
+/** Dependencies of the endpoints for devices. */
 export interface PassKitPorts {
   readonly passes: Pick<PassStore, "findBySerial" | "bundle" | "update">;
   readonly devices: Pick<PassDevices, "register" | "unregister" | "updatedSince">;
-  /** Tells the tenant in the background; returns at once. */
+  /** Notifies the tenant in the background; returns at once. */
   readonly webhooks: { note(change: DeviceChange): void };
   readonly bundles: BundleMaker & TokenSigner;
   readonly news: TenantNewsDesk;

@@ -28,8 +28,8 @@ import type { PassKitPorts } from "./pass-kit-ports.ts";
 const { personalizationBytesMax, personalizationTokenCharsMax } = walletLimits;
 
 /**
- * A token is text that holds no dictionary in any notation (JSON, or Apple's property lists). A signature over a dictionary of files
- * would make a pass of whatever a stranger likes.
+ * A token must not contain a dictionary in any notation (JSON, or Apple's property lists): a signature over a
+ * dictionary of files would let a stranger make any pass.
  */
 const TOKEN = new RegExp(`^[^{}<>"\\p{C}]{1,${personalizationTokenCharsMax}}$`, "u");
 const TOKEN_IS = `a text of at most ${personalizationTokenCharsMax} characters without brackets, quotes and control characters`;
@@ -38,7 +38,7 @@ const UNHEARD = "nobody is told of what is entered: the tenant has no webhook fo
 
 interface Entered {
   readonly token: string;
-  /** As Wallet names it: `fullName`, `emailAddress`, … */
+  /** By Wallet's names: `fullName`, `emailAddress`, … */
   readonly info: JsonObject;
 }
 
@@ -64,13 +64,14 @@ const BODY: DocumentedBody = {
 };
 
 /**
- * What people enter for a pass that asks for it (Apple, Wallet Passes: Return a Personalized Pass). Wallet then fetches the pass, in
- * which nothing asks any more, and the tenant's own update brings what is personal.
+ * Receives the data that a holder enters in a pass's form (Apple, Wallet Passes: Return a Personalized Pass). Wallet
+ * then fetches the pass, which no longer has the form, and the tenant's own update adds the personal content.
  *
- * S1. What was entered is on disk for the tenant's webhooks before the pass asks no longer, and that is so before Wallet hears of it: a
- *     call that breaks off is repeated, and told once. Without a webhook that asks for it, nothing is taken.
- * S2. A pass is personalized once, until its tenant asks anew. Whoever knows the serial can call, and gets nothing by it but a signature
- *     over a token.
+ * S1. The data is on disk for the tenant's webhooks before the form is removed, and the form is removed before Wallet
+ *     gets its answer: an interrupted call is repeated, and reported once. Without a webhook for it, the data is
+ *     refused.
+ * S2. A pass is personalized once, until its tenant adds a new form. Anyone who knows the serial can call, but only
+ *     gets a signature over a token.
  */
 export function personalizeEndpoint(passKit: PassKitPorts, clock: Clock): Endpoint {
   const turns = new CallTurns(walletLimits.personalizations, clock);
@@ -125,7 +126,7 @@ interface Personalizing {
   readonly atMs: number;
 }
 
-/** The signed token, once all is done that it stands for. */
+/** Returns the signed token once the personalization is stored. */
 async function personalized(
   { passes, bundles, news, jobIds }: PassKitPorts,
   { pass, tenant, atMs }: Personalizing,
@@ -161,14 +162,14 @@ async function personalized(
   return signature;
 }
 
-/** Null: another call came first. */
+/** Returns the content without the form; null if another call was first. */
 function withoutForm({ content }: Pass, mark: string): AppleContent | null {
   if (content.type !== "apple" || content.personalization === undefined) return null;
   const { personalization: _, ...others } = content;
   return { ...others, personalized: mark };
 }
 
-/** Tells a repeat from another's entries; says nothing of them to who has not the pass's token. */
+/** Computes a mark that identifies a repeated call, and reveals the data only to holders of the pass's token. */
 function computeMark({ authenticationToken }: Pass, info: JsonObject): string {
   return createHmac("sha256", authenticationToken ?? "")
     .update(JSON.stringify(info))

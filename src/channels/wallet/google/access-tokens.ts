@@ -8,7 +8,7 @@ import { boundedFetch } from "./bounded-fetch.ts";
 
 export type TokenAnswer =
   | { readonly kind: "token"; readonly token: string }
-  /** The service account or its key is invalid. `said`: the endpoint's words, or why the key is unusable. */
+  /** The service account or its key is invalid. `said`: the endpoint's error text, or why the key is unusable. */
   | { readonly kind: "refused"; readonly said: string };
 
 /**
@@ -64,7 +64,7 @@ export class AccessTokens {
       key: privateKeyPem,
       scopes: [SCOPE],
       eagerRefreshThresholdMillis: walletLimits.googleTokenMarginMs,
-      // The library knows one token endpoint; this one is named to it as audience, and asked instead of it.
+      // The library has one fixed token endpoint; this one is its audience, and is called instead.
       additionalClaims: { aud: this.tokenUrl },
       transporterOptions: {
         retryConfig: { retry: 0 },
@@ -92,8 +92,9 @@ export class AccessTokens {
 const WRONG_CLOCK = "the clock of this machine is wrong, says the token endpoint: it does not take our times";
 
 /**
- * Whether a grant was refused for its times, which are those of our clock: the account is fine. The endpoint has one code for all
- * (RFC 6749, 5.2), so only the names of the claims (RFC 7519, 4.1) tell it from a wrong key or an unknown account.
+ * Whether a grant was refused for its times, which come from our clock: the account is valid. The endpoint has one code
+ * for all errors (RFC 6749, 5.2), so only the names of the claims (RFC 7519, 4.1) distinguish this from a wrong key or
+ * an unknown account.
  */
 function isOfClock(text: string): boolean {
   const answer = parseJsonObject(text);
@@ -117,7 +118,7 @@ function isError(status: number): boolean {
  */
 function judge(error: unknown): TokenAnswer {
   if (error instanceof TransportError) throw error;
-  // The library wraps what our own call threw.
+  // The library wraps our own call's error.
   if (error instanceof Error && error.cause instanceof TransportError) throw error.cause;
   const of = (name: string): unknown => (error instanceof Error ? Reflect.get(error, name) : null);
   const status = of("status");

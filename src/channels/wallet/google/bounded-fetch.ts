@@ -20,12 +20,12 @@ export interface HttpAnswer {
   readonly text: string;
 }
 
-/** The call was not sent: nothing accepted the connection. */
+/** The call was not sent: no server accepted the connection. */
 export class UnreachedError extends TransportError {}
 
 /**
- * One HTTP call with bounded time and response size. A redirect is a response like any other: the headers are for this
- * address only. Rejects with `TransportError`.
+ * Makes one HTTP call with bounded time and response size. A redirect is a response like any other: the headers are for
+ * this address only. Rejects with `TransportError`.
  */
 export async function boundedFetch(call: HttpCall): Promise<HttpAnswer> {
   const signal = AbortSignal.any([call.signal, AbortSignal.timeout(call.timeoutMs)]);

@@ -4,10 +4,10 @@ import type { Tenant } from "../../../domain/tenants/tenant.ts";
 import type { GoogleClassOwners } from "../google-classes.ts";
 import type { Caller, GoogleApi, Refused } from "./google-api.ts";
 
-/** Who owns a class, as seen by the asking tenant. `unowned`: no tenant has used it; Google may or may not have it. */
+/** The owner of a class from a tenant's perspective. `unowned`: no tenant has used it; Google may or may not have it. */
 export type Whose = "ours" | "theirs" | "unowned";
 
-/** `full`: nobody owns it, and the tenant has as many classes as it may. */
+/** `full`: it has no owner, and the tenant has reached its limit of classes. */
 export type Claimed = "ours" | "theirs" | "full";
 
 interface Claim {
@@ -22,11 +22,11 @@ interface Claim {
  * classes. A tenant with its own issuer owns every class.
  *
  * Invariants:
- * C1. On a shared issuer, Google is asked to create or change a class only for its owner, and to insert an object only
+ * C1. On a shared issuer, a class is created or changed at Google only for its owner, and an object is inserted only
  *     for the owner of its class.
  * C2. A class is claimed before Google is called: a process that dies in between leaves an owner without a class, who
  *     can try again, but never a class out of its creator's reach.
- * C3. A class that Google has but nobody owns (it was created elsewhere) goes to the first tenant that uses it.
+ * C3. A class that exists at Google without an owner (it was created elsewhere) goes to the first tenant that uses it.
  */
 export class ClassOwnership {
   constructor(
@@ -35,7 +35,7 @@ export class ClassOwnership {
     private readonly platform: PlatformCredentials,
   ) {}
 
-  /** Rejects if the registry is away, as do all methods below. */
+  /** Rejects if the registry is unavailable, as do all methods below. */
   async whose(tenant: Tenant, classId: string): Promise<Whose> {
     if (!isGoogleIssuerShared(tenant, this.platform)) return "ours";
     const owner = await this.owners.findOwner(classId);
@@ -52,8 +52,8 @@ export class ClassOwnership {
   }
 
   /**
-   * Like `claim`, but only if Google has the class, so a misspelt id takes a class from nobody; otherwise Google's
-   * refusal.
+   * Like `claim`, but only if Google has the class, so a misspelt id claims no other tenant's future class; otherwise
+   * returns Google's refusal.
    */
   async claimExisting({ tenant, kind, classId, caller }: Claim): Promise<Claimed | Refused> {
     const whose = await this.whose(tenant, classId);

@@ -27,14 +27,14 @@ export interface GoogleCall {
 
 export type GoogleAnswer =
   | { readonly kind: "done"; readonly body: JsonObject }
-  /** Google responded without doing it; `unanswered`: it may have done it. */
+  /** Google did not execute the call; `unanswered`: it may have executed it. */
   | {
       readonly kind: "refused";
       readonly cause: GoogleCause;
       readonly said: string;
       readonly afterMs: number | null;
     }
-  /** The pace left no room, or the caller gave up: no call was made. */
+  /** The pace allowed no call, or the caller gave up: no call was made. */
   | { readonly kind: "unasked"; readonly afterMs: number };
 
 export type Refused = Exclude<GoogleAnswer, { kind: "done" }>;
@@ -43,7 +43,7 @@ export const NO_CREDENTIALS: Unusable = {
   why: "the channel wallet has no Google credentials: set them with PUT /dash/api/tenants/{id}/credentials/google",
 };
 
-/** What an API caller is told when a call fails through no fault of the caller. */
+/** Returns the error for an API caller whose call failed through no fault of the caller. */
 export function unusable(answer: Refused): Unusable {
   const cause = answer.kind === "refused" ? answer.cause : null;
   if (cause === "credentials") {
@@ -55,7 +55,7 @@ export function unusable(answer: Refused): Unusable {
   return { why: "Google's wallet does not answer as it should at the moment: try again" };
 }
 
-/** Set if there was no response. */
+/** Set if the call got no response. */
 interface Silent {
   readonly isSilence?: true;
 }
@@ -63,7 +63,7 @@ interface Silent {
 /** `token`: the one that the call used. */
 type Tried = GoogleAnswer & Silent & { readonly token?: string };
 
-/** On whose behalf a call is made, and what aborts it. */
+/** The issuer on whose behalf a call is made, and the signal that aborts it. */
 export interface Caller {
   readonly issuer: GoogleIssuer;
   readonly urgency: Urgency;
@@ -72,7 +72,7 @@ export interface Caller {
 
 /**
  * The wallet's REST API: tokens, pace, deadlines and bounds. It repeats only a call whose token was refused. While
- * Google is away, calls fail at once: waiting would hold slots that other passes could use.
+ * Google is unavailable, calls fail at once: waiting would occupy slots that other passes could use.
  */
 export class GoogleApi {
   private readonly tokens: AccessTokens;
@@ -104,7 +104,7 @@ export class GoogleApi {
     this.tokens.close();
   }
 
-  /** Any response shows that the service is up: an error may be this caller's own doing. */
+  /** Any response proves that the service is up: an error may be this caller's own fault. */
   private async tryWatched(caller: Caller, call: GoogleCall): Promise<GoogleAnswer> {
     const { isSilence, ...answer } = await this.tryTwice(caller, call);
     if (answer.kind === "unasked" || (isSilence && caller.signal.aborted)) this.watch.calledOff();
@@ -171,7 +171,7 @@ export class GoogleApi {
     if (status < 200 || status >= 300) {
       const afterMs = retryAfterMs(headers.get("retry-after"), this.options.clock.nowMs());
       const { cause, said } = parseRefusal(status, text);
-      // Only what is inserted can be there before: otherwise another call was at the same object.
+      // Only an insertion can find an existing object; otherwise another call was changing the same object.
       return { kind: "refused", cause: cause === "exists" && path.length > 1 ? "busy" : cause, said, afterMs };
     }
     return { kind: "done", body: parseJsonObject(text, parseWritten) ?? {} };

@@ -9,7 +9,7 @@ export interface GoogleClassServiceOptions {
   readonly api: GoogleApi;
   readonly ownership: ClassOwnership;
   callbackUrl(): string | null;
-  /** Null: the tenant has no credentials. */
+  /** Null if the tenant has no credentials. */
   findCaller(tenant: Tenant): Caller | null;
 }
 
@@ -37,7 +37,7 @@ export class GoogleClassService implements GoogleClasses {
     if (whose !== "ours") return toAnswer(whose);
     const path = [`${kind}Class`, classId];
     const parts = Object.entries(data).filter(([name, value]) => IN_PARTS.includes(name) && isJsonObject(value));
-    // Google replaces such a member whole: what the change leaves out is sent again.
+    // Google replaces such a member whole, so parts that the change omits are sent again.
     const held = parts.length === 0 ? null : await api.call(caller, { method: "GET", path });
     if (held !== null && held.kind !== "done") return toAnswer(held);
     const whole = parts.map(([name, part]) => [name, mergedPart(held?.body[name], part)] as const);
@@ -59,7 +59,7 @@ export class GoogleClassService implements GoogleClasses {
   }
 }
 
-/** What has Google tell of saves and removals of a class's objects. */
+/** Returns the class members that make Google report saves and removals of its objects. */
 export function callbackOptions(url: string | null): JsonObject {
   return url === null ? {} : { callbackOptions: { url } };
 }

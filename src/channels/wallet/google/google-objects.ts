@@ -13,7 +13,7 @@ import type { Caller, GoogleAnswer, GoogleApi, Refused } from "./google-api.ts";
 import { callbackOptions } from "./google-class-service.ts";
 import { isSameObject, leftovers } from "./same-object.ts";
 
-/** Whether the phones of a pass's holders rang for a message, had it without a sound, or did not get it. */
+/** Whether a message alerted a pass's holders, was displayed silently, or was not delivered. */
 type Notified = "alerted" | "silent" | "no";
 
 /** One delivery of a pass, with its tenant. */
@@ -36,10 +36,10 @@ export interface GoogleObjectsOptions {
  * Brings passes into Google's wallet as objects of its REST API. Deliveries of one pass must not overlap.
  *
  * Invariants:
- * O1. Only our own objects are changed: those whose insertion succeeded, or that hold exactly what we sent and that
- *     nobody has saved. Tenants can share an issuer, and every holder of a pass knows its ids.
- * O2. A repeated delivery, whether or not earlier calls took effect, leaves the object at the newest version and shows
- *     its message once.
+ * O1. Only our own objects are changed: those whose insertion succeeded, or unsaved ones with exactly the content that
+ *     we sent. Tenants can share an issuer, and every holder of a pass can read its ids.
+ * O2. A repeated delivery, whether or not earlier calls took effect, leaves the object at the newest version and
+ *     displays its message once.
  * O3. The state kept here only saves calls or recognises more objects; losing it in a crash violates neither O1 nor O2.
  */
 export class GoogleObjects {
@@ -92,7 +92,10 @@ export class GoogleObjects {
     return this.bring(delivery);
   }
 
-  /** Null: the pass may use its class. A generic class is claimed unseen, because we create it if it does not exist. */
+  /**
+   * Returns null if the pass may use its class. A generic class is claimed unseen, because we create it if it does not
+   * exist.
+   */
   private async claimClass(delivery: GoogleDelivery): Promise<Outcome | null> {
     const { tenant, caller, content } = delivery;
     const { kind, classId } = content;
@@ -106,19 +109,19 @@ export class GoogleObjects {
     return whose.kind === "refused" && whose.cause === "missing" ? noClass(delivery) : toOutcome(whose);
   }
 
-  /** The id is taken: by an earlier try of this very job, or by another object. */
+  /** Handles a used id, which belongs to an earlier attempt of this job or to another object. */
   private async recognise(delivery: GoogleDelivery): Promise<Outcome> {
     const { pass, content } = delivery;
     const held = await this.read(delivery);
     if (held.kind !== "done") {
-      // The object can be neither inserted nor read: this passes.
+      // The object can be neither inserted nor read, which is temporary.
       if (held.kind === "refused" && held.cause === "missing") return retry("the object is not readable yet");
       return toOutcome(held);
     }
     const sent = (this.inserts.get(pass.passId) ?? []).map((text) => parseJsonObject(text));
     const isAsWanted = isSameObject(content.object, held.body);
     const isOurs = isAsWanted || sent.some((each) => each !== null && isSameObject(each, held.body));
-    // Nobody can save a pass before its job has returned the link.
+    // A pass cannot be saved before its job has returned the link.
     const isOtherPass = held.body["hasUsers"] === true || !isOurs;
     if (pass.state !== "ready" && isOtherPass) return failed(`the object_id ${pass.serial} is already used`);
     const outcome = isAsWanted ? this.bringDone(delivery) : await this.bring(delivery);
@@ -126,7 +129,7 @@ export class GoogleObjects {
     return outcome;
   }
 
-  /** Updates the object to the pass's content, and shows the message. */
+  /** Updates the object to the pass's content, and displays the message. */
   private async bring(delivery: GoogleDelivery): Promise<Outcome> {
     const patched = await this.patch(delivery, delivery.content.object);
     if (patched.kind !== "done") {
@@ -141,7 +144,7 @@ export class GoogleObjects {
     return known === null ? this.show(delivery, notifyMessage) : this.bringDone(delivery, known);
   }
 
-  /** Clears members that the pass no longer has, because a patch keeps what it does not name. Null: they are gone. */
+  /** Clears members that the pass no longer has, because a patch keeps omitted members. Null on success. */
   private async clear(delivery: GoogleDelivery, held: JsonObject): Promise<Outcome | null> {
     const names = leftovers(delivery.content.object, held);
     if (names.length === 0) return null;
@@ -221,7 +224,7 @@ export class GoogleObjects {
     return (this.brought.get(passId) ?? 0) >= version;
   }
 
-  /** `notified`: what became of the update's message, if it has one. */
+  /** `notified`: the result of the update's message, if it has one. */
   private bringDone({ pass }: GoogleDelivery, notified?: Notified): Outcome {
     remember(this.brought, { key: pass.passId, value: pass.version, max: walletLimits.googleVersionsRememberedMax });
     return { kind: "delivered", result: { pass_id: pass.passId, ...(notified && { notified }) } };
@@ -245,14 +248,15 @@ function buildPath({ content, pass }: GoogleDelivery): readonly string[] {
 }
 
 /**
- * The same for every delivery of this update, so a message that is already there is not added again, and never that of another:
- * versions repeat after a restore, and Google shows no message whose id it knows.
+ * Returns the same id for every delivery of this update, so an existing message is not added again, and a different one
+ * for any other update. The version would not do: versions repeat after a restore, and Google ignores a message with a
+ * known id.
  */
 function formatMessageId({ payload }: GoogleDelivery): string {
   return `waybill-${payload.jobId}`;
 }
 
-/** How an earlier try of this update has shown its message; null: the object does not have it. */
+/** Returns how an earlier attempt at this update displayed its message; null if the object does not have it. */
 function messageIn(held: JsonObject, delivery: GoogleDelivery): Notified | null {
   const messages = isJsonArray(held["messages"]) ? held["messages"].filter(isJsonObject) : [];
   const known = messages.find(({ id }) => id === formatMessageId(delivery));
@@ -260,7 +264,7 @@ function messageIn(held: JsonObject, delivery: GoogleDelivery): Notified | null 
   return /^text_?and_?notify$/i.test(String(known["messageType"])) ? "alerted" : "silent";
 }
 
-/** Whether it exists, created by this call or before. */
+/** Whether the resource exists, created by this call or before. */
 function isThere(answer: GoogleAnswer): boolean {
   return answer.kind === "done" || (answer.kind === "refused" && answer.cause === "exists");
 }
@@ -270,7 +274,7 @@ function isDecided(answer: Extract<Refused, { kind: "refused" }>): boolean {
   return answer.cause !== "busy" && answer.cause !== "unanswered" && answer.cause !== "away";
 }
 
-/** The outcome of a failed call that needs no special treatment. */
+/** Converts a failed call that needs no special treatment to an outcome. */
 function toOutcome(answer: GoogleAnswer): Outcome {
   if (answer.kind === "done") return { kind: "retry", why: "Google's wallet gave an unexpected answer" };
   if (answer.kind === "unasked") {

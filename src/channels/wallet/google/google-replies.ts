@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject, parseJsonObject } from "../../../domain/texts/json.ts";
 
-/** Why a call to the wallet's REST API failed. */
+/** The cause of a failed call to the wallet's REST API. */
 export type GoogleCause =
   /** The request is invalid, now and later. */
   | "invalid"
@@ -13,9 +13,9 @@ export type GoogleCause =
   | "forbidden"
   /** No more notifications for this pass today, or too many calls overall. */
   | "quota"
-  /** The next try may succeed. */
+  /** The next attempt may succeed. */
   | "busy"
-  /** It may have been done. */
+  /** The call may have been executed. */
   | "unanswered"
   /** The whole service is down or unreachable. */
   | "away";
@@ -27,7 +27,7 @@ interface Rule {
   readonly reasons?: readonly string[];
 }
 
-/** The first matching rule decides; none: `busy`. Rules look at status and reasons, never at the text. */
+/** The first matching rule decides; the default is `busy`. Rules look at status and reasons, never at the text. */
 const RULES: readonly Rule[] = [
   { cause: "missing", statuses: [400, 400], reasons: ["classNotFound", "resourceNotFound"] },
   { cause: "exists", statuses: [400, 400], reasons: ["existingResource"] },
@@ -42,7 +42,7 @@ const RULES: readonly Rule[] = [
   { cause: "exists", statuses: [409, 409] },
   { cause: "busy", statuses: [425, 425] },
   { cause: "quota", statuses: [429, 429] },
-  // Something on the way gave the call up.
+  // An intermediary gave the call up.
   { cause: "unanswered", statuses: [499, 499] },
   { cause: "invalid", statuses: [400, 499] },
   { cause: "away", statuses: [500, 599] },
@@ -67,18 +67,21 @@ export function parseRefusal(status: number, text: string): GoogleRefusal {
   return { cause: rule?.cause ?? "busy", said: quotable(readText(error["message"])) };
 }
 
-/** The delay that `Retry-After` requests (RFC 9110, 10.2.3) in milliseconds, up to `RETRY_AFTER_MS_MAX`; null: none. */
+/**
+ * Returns the delay in `Retry-After` (RFC 9110, 10.2.3) in milliseconds, up to `RETRY_AFTER_MS_MAX`; null if there is
+ * none.
+ */
 export function retryAfterMs(header: string | null, nowMs: number): number | null {
   if (header === null) return null;
   const ms = /^\d{1,9}$/.test(header.trim()) ? Number(header) * 1000 : Date.parse(header) - nowMs;
   return Number.isNaN(ms) || ms <= 0 ? null : Math.min(ms, RETRY_AFTER_MS_MAX);
 }
 
-/** A provider that asks for more is called sooner than it wants, rather than a day later. */
+/** Limits the delay, because a call that is too early is better than one a day later. */
 const RETRY_AFTER_MS_MAX = 60 * 60 * 1000;
 const QUOTED_CHARS_MAX = 300;
 
-/** Text from outside, in the form shown to a tenant. */
+/** Makes foreign text fit for a tenant. */
 export function quotable(text: string): string {
   const line = text
     .slice(0, QUOTED_CHARS_MAX * 4)

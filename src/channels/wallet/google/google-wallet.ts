@@ -20,7 +20,10 @@ export interface GoogleWalletOptions extends GoogleApiOptions {
   readonly saveUrlBase: string;
   readonly platform: PlatformCredentials;
   readonly classOwners: GoogleClassOwners;
-  /** Where Google tells of saves and removals. Null: it cannot reach us. Read when a class is made, as the port may only be known by then. */
+  /**
+   * Returns the address at which Google reports saves and removals; null if it cannot reach us. Called when a class is
+   * created, as the port may only be known by then.
+   */
   callbackUrl(): string | null;
   /** Looks up an object's owner by its pass. */
   readonly passes: Pick<PassStore, "holder">;
@@ -47,7 +50,7 @@ export class GoogleWallet implements GooglePasses, SaveLinks {
 
   /**
    * Delivers a Google pass to its holders. Deliveries of one pass must not overlap; a delivery may be repeated.
-   * Aborting `signal` ends it with the outcome `retry`. Rejects if the registry is away.
+   * Aborting `signal` ends it with the outcome `retry`. Rejects if the registry is unavailable.
    */
   async deliver(pass: Pass, payload: GoogleTask, tenant: Tenant, signal: AbortSignal): Promise<Outcome> {
     const content = requireGoogleContent(pass);
@@ -90,7 +93,7 @@ export class GoogleWallet implements GooglePasses, SaveLinks {
   buildLink(pass: Pass, tenant: Tenant): string | Unusable {
     const issuer = googleIssuerOf(tenant, this.options.platform);
     if (issuer === null) return NO_CREDENTIALS;
-    // Google would refuse the link, to the holder's face.
+    // The holder would see Google's refusal of the link.
     return isIssuedBy(issuer, pass)
       ? this.saveLinks.sign(pass, requireGoogleContent(pass), issuer)
       : { why: OTHER_ISSUER, isForGood: true };
@@ -102,14 +105,14 @@ export class GoogleWallet implements GooglePasses, SaveLinks {
     this.api.close();
   }
 
-  /** Google gives back some of an object's class with it. */
+  /** Whether the class reports saves: Google returns part of the class with an object. */
   private isCalledBack({ classReference }: JsonObject): boolean {
     const options = isJsonObject(classReference) ? classReference["callbackOptions"] : undefined;
     const url = isJsonObject(options) ? options["url"] : undefined;
     return typeof url === "string" && url === this.options.callbackUrl();
   }
 
-  /** Null: there are no credentials. */
+  /** Null if there are no credentials. */
   private findCaller(tenant: Tenant): Caller | null {
     const issuer = googleIssuerOf(tenant, this.options.platform);
     if (issuer === null) return null;
@@ -129,7 +132,7 @@ const ID_CHARS_MAX = 250;
 const NOT_FOUND: GooglePassStatus = { googleStatus: "not_found", hasUsers: false, isInstalled: false };
 const STATES = ["ACTIVE", "COMPLETED", "EXPIRED", "INACTIVE"] as const;
 
-/** Google still returns former lower-case names of the states. Null: it is none of them. */
+/** Parses a state, which Google may return under its former lower-case name. Null if it is unknown. */
 function parseState(state: Json | undefined): (typeof STATES)[number] | null {
   return STATES.find((name) => typeof state === "string" && name === state.toUpperCase()) ?? null;
 }

@@ -13,7 +13,7 @@ interface Waiter {
  *
  * Invariants:
  * P1. Calls start at least `1000 / googleCallsPerSecond` ms apart.
- * P2. The number of waiting calls is bounded, and with it the wait; beyond it, a call is told to come back.
+ * P2. The number of waiting calls is bounded, and with it the wait; calls beyond it must be retried later.
  * P3. While both kinds wait, jobs and requests alternate: neither can starve the other.
  */
 export class IssuerPace {

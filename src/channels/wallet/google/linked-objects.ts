@@ -15,8 +15,8 @@ const LINKS = new Set(["linkedobjectids", "linkedofferids"]);
 
 /**
  * Stops tenants that share the platform's issuer from linking their passes to another tenant's objects: Google only
- * checks that the issuer is the same, and every holder of a pass knows its id. A tenant with its own issuer owns every
- * object.
+ * checks that the issuer is the same, and every holder of a pass can read its id. A tenant with its own issuer owns
+ * every object.
  */
 export class LinkedObjects {
   constructor(
@@ -24,20 +24,20 @@ export class LinkedObjects {
     private readonly platform: PlatformCredentials,
   ) {}
 
-  /** The first forbidden link; null: there is none. Rejects if the registry is away. */
+  /** Finds the first forbidden link, or null. Rejects if the registry is unavailable. */
   async barred(tenant: Tenant, content: GoogleContent): Promise<BarredLink | null> {
     if (!isGoogleIssuerShared(tenant, this.platform)) return null;
     for (const serial of linkedIn(content)) {
       const pass = await this.passes.holder({ tenantId: tenant.tenantId, content, serial });
       if (pass === null) return { objectId: serial, why: "foreign" };
-      // Until its creation ends, another object may hold its id.
+      // Until its creation ends, another object may have its id.
       if (pass.state !== "ready") return { objectId: serial, why: "unfinished" };
     }
     return null;
   }
 }
 
-/** The objects that the pass names, except itself. Google also reads these member names in snake case. */
+/** Lists the objects that the pass names, except itself. Google also reads these member names in snake case. */
 function linkedIn({ object }: GoogleContent): ReadonlySet<string> {
   const named = Object.entries(object)
     .filter(([name]) => LINKS.has(name.replaceAll("_", "").toLowerCase()))

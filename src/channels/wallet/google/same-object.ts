@@ -8,14 +8,14 @@ import {
 } from "../../../domain/texts/json.ts";
 
 /**
- * Whether the object that Google holds is the one that was sent: it has every member sent, and no others except those
- * that Google adds by itself. Another object with the same id must not pass for ours.
+ * Whether the object stored by Google is the one that was sent: it has every member sent, and no others except those
+ * that Google adds by itself. Another object with the same id must not be treated as ours.
  */
 export function isSameObject(sent: JsonObject, held: JsonObject): boolean {
   return isSame(sent, held);
 }
 
-/** Members of the held object that were neither sent nor added by Google. */
+/** Lists members of the stored object that were neither sent nor added by Google. */
 export function leftovers(sent: JsonObject, held: JsonObject): readonly string[] {
   return Object.keys(held).filter((name) => !Object.hasOwn(sent, name) && !isGooglesOwn(name, held[name] ?? null));
 }
@@ -23,7 +23,7 @@ export function leftovers(sent: JsonObject, held: JsonObject): readonly string[]
 /** Members that Google adds to an object, and `messages`, which a separate call adds. */
 const GOOGLES_OWN = new Set(["kind", "version", "hasUsers", "hasLinkedDevice", "classReference", "messages"]);
 
-/** Members that concern the call that brings them, and that Google need not keep. */
+/** Members that apply to the call itself, and that Google need not store. */
 const OF_THE_CALL = new Set(["notifyPreference"]);
 
 function isGooglesOwn(name: string, value: Json): boolean {

@@ -42,11 +42,11 @@ export interface ApnsSandbox {
 interface SandboxRefusal {
   readonly status: number;
   readonly reason: string;
-  /** How often the push gets this response before it is accepted; absent: every time. */
+  /** How often the push gets this response before it is accepted; default: every time. */
   readonly times?: number;
 }
 
-/** Selects what happens to a push by the last four digits of its token; all other pushes are accepted. */
+/** Refusals by the last four digits of a push's token; all other pushes are accepted. */
 const REFUSALS: Readonly<Record<string, SandboxRefusal>> = {
   "0400": { status: 400, reason: "BadDeviceToken" },
   "0403": { status: 403, reason: "BadCertificate" },
@@ -174,7 +174,7 @@ class Sandbox {
 
 const TOO_LARGE: SandboxRefusal = { status: 413, reason: "PayloadTooLarge" };
 
-/** `UID` of the client's certificate; null: it presented none, or another kind. */
+/** Reads the `UID` of the client's certificate; null if it presented none, or another kind. */
 function readPassType({ socket }: ServerHttp2Session): string | null {
   if (!(socket instanceof TLSSocket)) return null;
   const subject: unknown = socket.getPeerCertificate().subject;
@@ -186,7 +186,7 @@ function tokenIn(headers: IncomingHttpHeaders): string | null {
   return /^\/3\/device\/([0-9A-Za-z]{1,200})$/.exec(headers[":path"] ?? "")?.[1] ?? null;
 }
 
-/** Apple's response; a 410 carries the time since which the device has been gone. */
+/** Builds Apple's response; a 410 has the time at which the device ceased to exist. */
 function buildBody({ status, reason }: SandboxRefusal, nowMs: number): object {
   return status === 410 ? { reason, timestamp: nowMs } : { reason };
 }

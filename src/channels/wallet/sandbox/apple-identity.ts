@@ -16,8 +16,9 @@ const YEARS = 20;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /**
- * A root, an intermediate like Apple's, a Pass Type ID certificate and the push service's, concatenated in PEM, with
- * the keys of the last two before them. Created once and kept: signatures under another root could not be verified.
+ * Creates a root, an intermediate like Apple's, a Pass Type ID certificate and the push service's, concatenated in PEM,
+ * with the keys of the last two before them. Created once and kept: signatures under another root could not be
+ * verified.
  */
 export async function makeAppleIdentity(nowMs: number): Promise<string> {
   const root = await issueCertificate(authority("Waybill Sandbox Root", "Sandbox", nowMs), null);
@@ -27,7 +28,7 @@ export async function makeAppleIdentity(nowMs: number): Promise<string> {
     {
       subject: [
         [SUBJECT.userId, PASS_TYPE_ID],
-        // Whatever a pass can have can be tried.
+        // So that passes can be tried with any content.
         [SUBJECT.commonName, `Pass Type ID with NFC: ${PASS_TYPE_ID}`],
         [SUBJECT.organizationalUnit, TEAM_ID],
         [SUBJECT.organization, "Waybill Sandbox"],
@@ -44,7 +45,7 @@ export async function makeAppleIdentity(nowMs: number): Promise<string> {
   return [...blocks, server.privateKeyPem, server.certificatePem].join("");
 }
 
-/** Reads back what `makeAppleIdentity` made; null for any other text. */
+/** Parses the output of `makeAppleIdentity`; null for any other text. */
 export function readAppleIdentity(pem: string): AppleIdentity | null {
   const blocks = pem.match(/-----BEGIN [A-Z ]+-----[^-]+-----END [A-Z ]+-----/g) ?? [];
   const [rootPem, wwdrPem, privateKeyPem, certificatePem, serverKeyPem, serverPem] = blocks;

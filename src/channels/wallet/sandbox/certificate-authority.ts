@@ -52,8 +52,8 @@ const RSA = {
 const EXTENDED_USAGE = { client: "1.3.6.1.5.5.7.3.2", server: "1.3.6.1.5.5.7.3.1" } as const;
 
 /**
- * A new key with a certificate (RFC 5280) that only this machine should trust. `issuer` null: self-signed. A server
- * certificate is for `127.0.0.1` and `localhost`.
+ * Creates a key with a certificate (RFC 5280) that only this machine should trust, self-signed if `issuer` is null. A
+ * server certificate is for `127.0.0.1` and `localhost`.
  */
 export async function issueCertificate(request: CertificateRequest, issuer: Issuer | null): Promise<Issuer> {
   const keys = await crypto.subtle.generateKey(RSA, true, ["sign", "verify"]);

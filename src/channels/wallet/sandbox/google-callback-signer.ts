@@ -3,11 +3,11 @@ import type { Clock } from "../../../domain/clock.ts";
 import type { JsonObject } from "../../../domain/texts/json.ts";
 import { CALLBACK_PROTOCOL, signedBytes } from "../google/callbacks/signed-callback.ts";
 
-/** What is to be signed otherwise than Google would. */
+/** Deviations from Google's own signature. */
 export interface Forgery {
   /** Default: the issuer of the object. */
   readonly recipient?: string;
-  /** When the key that signs the message ends (Unix ms). */
+  /** Expiry of the key that signs the message (Unix ms). */
   readonly keyEndsMs?: number;
   /** Default: the root key that the sandbox serves. */
   readonly root?: KeyObject;
@@ -24,13 +24,13 @@ export class GoogleCallbackSigner {
 
   constructor(private readonly clock: Pick<Clock, "nowMs">) {}
 
-  /** What Google's address for its keys answers. */
+  /** Returns the answer of Google's address for its keys. */
   keys(): JsonObject {
     const keyExpiration = String(this.clock.nowMs() + ROOT_MS);
     return { keys: [{ keyValue: exportKey(this.root.publicKey), protocolVersion: CALLBACK_PROTOCOL, keyExpiration }] };
   }
 
-  /** Replaces the root key: what the former one signed is not served any more. */
+  /** Replaces the root key; the former one is no longer served. */
   rotate(): void {
     this.root = newKey();
   }

@@ -15,7 +15,7 @@ export interface SandboxCallbacksOptions {
 
 /** Callbacks that wait for their answer; further ones are dropped. */
 const PENDING_MAX = 10_000;
-/** From an event to its callback: somebody has to open the link first. */
+/** Delay from an event to its callback, in place of a person who opens the link. */
 const DELAY_MS = 20;
 const VALID_MS = 60 * 60 * 1000;
 const TIMEOUT_MS = 5_000;
@@ -24,8 +24,9 @@ const RETRY_MS_MAX = 2_000;
 const TRIES_MAX = 60;
 
 /**
- * Calls the service when somebody saves an object or removes it, as Google does for classes with `callbackOptions`, but only its own
- * address: nothing leaves this machine. A callback is repeated, with its nonce, until it is answered 200.
+ * Calls the service when an object is saved or removed, as Google does for classes with `callbackOptions`, but only at
+ * the service's own address, so no call leaves this machine. A callback is repeated, with its nonce, until it is
+ * answered 200.
  */
 export class SandboxCallbacks {
   private url: string | null = null;
@@ -39,7 +40,10 @@ export class SandboxCallbacks {
     this.url = url;
   }
 
-  /** Somebody saves the object, or the only holder removes it. Resolves once the service has been told; null: it need not be. */
+  /**
+   * Simulates a save, or a removal by the only holder. Resolves once the service has accepted the callback; null if
+   * none is due.
+   */
   async change(kind: string, objectId: string, eventType: "save" | "del"): Promise<JsonObject | null> {
     const { resources, signer, clock } = this.options;
     resources.set(kind, objectId, { hasUsers: eventType === "save" });
@@ -59,7 +63,7 @@ export class SandboxCallbacks {
     return body;
   }
 
-  /** The same for an object that was just inserted, in the background: saved, and then perhaps removed. */
+  /** Does the same in the background for an object that was just inserted: saved, and then perhaps removed. */
   afterInsertion(kind: string, objectId: string, events: readonly ("save" | "del")[]): void {
     if (this.calls.size >= PENDING_MAX) return;
     const call = (async () => {

@@ -11,7 +11,7 @@ export interface Reply {
 interface Resource {
   data: JsonObject;
   chars: number;
-  /** When its messages alerted the holder (Unix ms). */
+  /** Times at which its messages alerted the holder (Unix ms). */
   alertsMs: readonly number[];
 }
 
@@ -191,7 +191,7 @@ function unsoundMember(kind: string, data: JsonObject): string | null {
   return null;
 }
 
-/** The form that Google returns: an object's state under its former name. */
+/** Converts a resource to the form that Google returns: an object's state has its former name. */
 function shown(kind: string, data: JsonObject): Reply {
   const { state } = data;
   const former = kind.endsWith("Object") && typeof state === "string" ? { state: state.toLowerCase() } : {};
@@ -215,7 +215,7 @@ export function failure(code: number, reason: string, message: string): Reply {
   };
 }
 
-/** Two calls met at one object. */
+/** The response to one of two concurrent calls on one object. */
 export function aborted(): Reply {
   const message = "The operation was aborted, typically due to a concurrency issue";
   const errors = [{ domain: "global", reason: "aborted", message }];

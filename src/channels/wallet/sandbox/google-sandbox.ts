@@ -13,7 +13,7 @@ import { listenOnLoopback } from "./listen-on-loopback.ts";
 
 export interface GoogleSandboxOptions {
   readonly clock: Clock;
-  /** Default: nobody is told. */
+  /** Default: no log. */
   readonly telemetry?: Pick<Telemetry, "log">;
   /** Service accounts' public keys (PEM) by address, to verify their signatures. Default: none. */
   readonly keys?: ReadonlyMap<string, string>;
@@ -21,7 +21,7 @@ export interface GoogleSandboxOptions {
   outcomeFor?(call: { readonly method: string; readonly path: string }): GoogleOutcome | null;
 }
 
-/** What happens to a call. `lost`: it is carried out and its response lost. */
+/** The result of a call. `lost`: it is executed and its response lost. */
 export type GoogleOutcome = "denied" | "throttled" | "broken" | "aborted" | "lost";
 
 export interface GoogleSandbox {
@@ -58,10 +58,10 @@ const MESSAGES_MAX = 1_000;
 const MESSAGE_BYTES_MAX = 16 * 1024 * 1024;
 
 /**
- * Starts Google's wallet on a free loopback port: the REST API and the token endpoint. Object ids select what happens:
- * `…-denied` is refused (403), `…-throttled` gets 429 twice, `…-broken` gets 500 twice, `…-aborted` gets 409 twice as if another
- * call changed it at the time, and the first change to `…-lost` is made but its response lost. Somebody saves `…-saved` once it is there, and
- * saves and removes `…-removed`.
+ * Starts Google's wallet on a free loopback port: the REST API and the token endpoint. Object ids select the result:
+ * `…-denied` is refused (403), `…-throttled` gets 429 twice, `…-broken` gets 500 twice, `…-aborted` gets 409 twice as
+ * if another call changed it at the time, and the first change to `…-lost` is made but its response lost. `…-saved` is
+ * saved once it exists, and `…-removed` is saved and removed.
  */
 export async function startGoogleSandbox(options: GoogleSandboxOptions): Promise<GoogleSandbox> {
   const sandbox = new Sandbox(options);
@@ -85,7 +85,7 @@ export async function startGoogleSandbox(options: GoogleSandboxOptions): Promise
 const BASE_PATH = "/walletobjects/v1";
 const KEYS_PATH = "/gp/m/issuer/keys";
 const KEYS_SECONDS = 3_600;
-/** By what an object's id ends with: what becomes of it once it is there. */
+/** Events after an object's creation, by the end of its id. */
 const HOLDERS: Readonly<Record<string, readonly ("save" | "del")[]>> = {
   "-saved": ["save"],
   "-removed": ["save", "del"],
@@ -153,13 +153,13 @@ class Sandbox {
         length > BODY_BYTES_MAX
           ? failure(413, "uploadTooLarge", "The request is too large")
           : this.answer(request, Buffer.concat(chunks).toString("utf8"));
-      // Carried out, but never answered.
+      // Executed, but never answered.
       if (reply === null) request.socket.destroy();
       else send(response, reply);
     });
   }
 
-  /** Null: the response is lost. */
+  /** Returns the reply; null if the response is lost. */
   private answer({ method = "", url = "", headers }: IncomingMessage, source: string): Reply | null {
     const pathname = unescaped(url.replace(/\?.*/, ""));
     if (pathname === KEYS_PATH && method === "GET") {

@@ -20,7 +20,7 @@ const SCOPE = "https://www.googleapis.com/auth/wallet_object.issuer";
  * well-formed assertion, since a sandbox's tenants may have keys that were never registered.
  */
 export class GoogleTokens {
-  /** How many tokens were issued. */
+  /** The number of tokens issued. */
   granted = 0;
   /** Token → its account, oldest first. */
   private readonly issued = new Map<string, { readonly account: string; readonly endsMs: number }>();
@@ -46,7 +46,7 @@ export class GoogleTokens {
     return { status: 200, body: { access_token: token, expires_in: TOKEN_SECONDS, token_type: "Bearer" } };
   }
 
-  /** The account to which the header's token was issued, or null. */
+  /** Returns the account to which the header's token was issued, or null. */
   accountBehind(authorization: string): string | null {
     const token = this.issued.get(authorization.replace(/^Bearer /, ""));
     return token !== undefined && token.endsMs > this.clock.nowMs() ? token.account : null;
@@ -57,7 +57,7 @@ export class GoogleTokens {
     this.issued.clear();
   }
 
-  /** `untimely`: its times are not of now. */
+  /** Returns the assertion's account, or null if it is invalid. `untimely`: its times are not current. */
   private verifyAssertion(assertion: string, audience: string): string | null {
     const [header = "", payload = "", signature = "", ...rest] = assertion.split(".");
     const claims = decode(payload);

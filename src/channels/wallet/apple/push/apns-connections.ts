@@ -8,7 +8,7 @@ import type { ApnsAnswer } from "./push-outcome.ts";
 export interface ApnsConnectionsOptions {
   /** Address of the push service, without a trailing slash. */
   readonly url: string;
-  /** PEM of the only authority that may have issued its certificate; null: any that the system trusts. */
+  /** PEM of the only authority that may have issued its certificate; null for any that the system trusts. */
   readonly ca: string | null;
   /** False: accepts any certificate, for a service on this machine. */
   readonly verifies: boolean;
@@ -25,7 +25,7 @@ type PushSigner = Pick<PassSigner, "id" | "passTypeId" | "tls">;
  *     accepts none.
  * H2. Every request ends within `apnsRequestMs`, answered or not, and `post` never rejects.
  * H3. After a session fails to open, requests fail at once until its wait is over.
- * H4. At most `apnsSessionsMax` sessions exist; the least recently used idle one makes room.
+ * H4. At most `apnsSessionsMax` sessions exist; the least recently used idle one is closed for a new one.
  */
 export class ApnsConnections {
   private readonly lines = new Map<string, SignerLine>();
@@ -33,7 +33,7 @@ export class ApnsConnections {
 
   constructor(private readonly options: ApnsConnectionsOptions) {}
 
-  /** Tells the device that one of its passes changed. */
+  /** Notifies the device that one of its passes changed. */
   async post(signer: PushSigner, pushToken: string): Promise<ApnsAnswer> {
     const line = this.getLine(signer);
     if (line === null) return unanswered("too many certificates are in use");
@@ -82,11 +82,11 @@ export class ApnsConnections {
     return false;
   }
 
-  /** A session that accepts requests, or why there is none. */
+  /** Returns a session that accepts requests, or the reason why there is none. */
   private async getSession(line: SignerLine, signer: PushSigner): Promise<ClientHttp2Session | string> {
     const { clock } = this.options;
     if (line.session !== null && clock.monotonicMs() - line.heardMs > walletLimits.apnsIdleMs) {
-      // Networks forget idle connections without a word. One question, whoever asks.
+      // Networks silently drop idle connections. All callers share one PING.
       line.probe ??= this.probe(line, line.session).finally(() => {
         line.probe = null;
       });
@@ -228,7 +228,7 @@ class AnswerReader {
     });
   }
 
-  /** Null: the stream ended without a response. */
+  /** Returns the response; null if the stream ended without one. */
   read(): ApnsAnswer | null {
     return this.status === null ? null : { kind: "answered", status: this.status, ...saidIn(this.body) };
   }

@@ -26,22 +26,23 @@ const WAITS: Readonly<Partial<Record<PushOutcome, readonly number[]>>> = {
 };
 
 /**
- * Tells devices that one of their passes changed. A push carries no data, so a waiting push stands for all later ones,
- * and a lost push costs only time: devices also ask by themselves.
+ * Notifies devices that one of their passes changed. A push carries no data, so a waiting push stands for all later
+ * ones, and a lost push costs only time: devices also check for updates by themselves.
  *
  * Invariants:
- * A1. Requests are in flight within `apnsRequests`, in which tenants take turns. At most `apnsPendingMax` pushes are pending, and of
- *     one tenant as many as there is still room for: one that updates much leaves room for the first push of every other.
+ * A1. Requests are in flight within `apnsRequests`, in which tenants take turns. At most `apnsPendingMax` pushes are
+ *     pending, and a tenant may have as many as there are free places: one with many updates leaves places for the
+ *     first push of every other.
  * A2. A push is retried no more often than `WAITS` allows. After Apple refuses a signer, none of its pushes is tried
  *     for `apnsPauseMs`.
- * A3. A device is forgotten only when Apple says that it is gone, and not if it has registered since then.
- * A4. After `stop`, nothing is sent and no timer runs.
+ * A3. A device is forgotten only when Apple reports that it no longer exists, and not if it has registered since then.
+ * A4. After `stop`, no push is sent and no timer runs.
  */
 export class PassPusher {
   private readonly turns = new FairTurns(walletLimits.apnsRequests);
   /** Pushes that are not in flight: ready, or waiting for a retry. */
   private readonly pending = new Map<string, Push>();
-  /** How many of them each tenant has. */
+  /** The number of pending pushes by tenant. */
   private readonly pendingCounts = new Counts();
   private readonly pausedUntilMs = new Map<string, number>();
   private stopped = false;
@@ -77,9 +78,10 @@ export class PassPusher {
     this.options.connections.close();
   }
 
-  /** Resolves when the device was tried, or will not be tried. */
+  /** Adds a push. Resolves when the device was tried, or will not be tried. */
   private enter(tenantId: string, signer: PushSigner, token: string): Promise<void> {
-    // Each tenant's by itself, or it would wait for another tenant's turns: a device may get a push for each.
+    // Pushes of different tenants are separate, or one would wait for another tenant's turn: a device may get a push
+    // for each.
     const key = `${tenantId} ${signer.id} ${token}`;
     const known = this.pending.get(key);
     if (known?.timer === null) return known.tried;
@@ -119,7 +121,7 @@ export class PassPusher {
     this.pendingCounts.add(push.tenantId);
   }
 
-  /** Whether it was pending. */
+  /** Removes a push. Returns whether it was pending. */
   private leave({ key, tenantId }: Push): boolean {
     if (!this.pending.delete(key)) return false;
     this.pendingCounts.remove(tenantId);
@@ -157,7 +159,7 @@ export class PassPusher {
   private retry(push: Push, outcome: PushOutcome): void {
     const waitMs = WAITS[outcome]?.[push.failures];
     if (waitMs === undefined || this.stopped || !this.hasRoom(push.tenantId)) return;
-    // Somebody has asked for the same meanwhile.
+    // An equal push was added in the meantime.
     if (this.pending.has(push.key)) return;
     const { clock, random } = this.options;
     push.failures += 1;
@@ -171,21 +173,21 @@ export class PassPusher {
 }
 
 /**
- * Tokens of Google's and Huawei's push services, which wallets for Android register: Apple would refuse them and count it against
- * the certificate. Those wallets ask for updates by themselves.
+ * Tokens of Google's and Huawei's push services, which wallets for Android register: Apple would refuse them and count
+ * it against the certificate. Those wallets poll for updates.
  */
 const FOREIGN = /[:.=+~]|^APA91b/;
 
 /** A push to one device. */
 interface Push {
   readonly key: string;
-  /** Whose pass it is about. */
+  /** The pass's tenant. */
   readonly tenantId: string;
   readonly signer: PushSigner;
   readonly token: string;
   /** Failed tries. */
   failures: number;
-  /** Null: ready. */
+  /** The wait before a retry; null if the push is ready. */
   timer: Timer | null;
   readonly tried: Promise<void>;
   onTried(): void;

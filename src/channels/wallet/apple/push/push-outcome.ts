@@ -1,11 +1,11 @@
-/** The push service's response, or that there was none. */
+/** The push service's response, or its absence. */
 export type ApnsAnswer =
   | {
       readonly kind: "answered";
       readonly status: number;
       /** Apple's reason, such as `BadDeviceToken`; null if it gave none. */
       readonly reason: string | null;
-      /** When Apple found that the device is gone (unix ms), as a 410 says; null: it did not say. */
+      /** When Apple found that the device no longer exists (unix ms), from a 410; null if unknown. */
       readonly goneAtMs: number | null;
     }
   | { readonly kind: "unanswered"; readonly why: string };
@@ -18,7 +18,7 @@ export type PushOutcome = "delivered" | "gone" | "credentials" | "throttled" | "
 
 interface Rule {
   readonly status: readonly [from: number, to: number];
-  /** Absent: any reason. */
+  /** Default: any reason. */
   readonly reasons?: readonly string[];
   readonly outcome: PushOutcome;
 }
@@ -38,7 +38,7 @@ const RULES: readonly Rule[] = [
 ];
 
 export function toPushOutcome(answer: ApnsAnswer): PushOutcome {
-  // A push only means "ask": repeating one is harmless.
+  // A push only makes the device check for updates, so repeating one is harmless.
   if (answer.kind === "unanswered") return "transient";
   const { status, reason } = answer;
   const rule = RULES.find(

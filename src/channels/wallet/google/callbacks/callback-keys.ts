@@ -6,7 +6,7 @@ import { boundedFetch } from "../bounded-fetch.ts";
 import { type RootKey, rootKeysIn } from "./signed-callback.ts";
 
 export interface CallbackKeysOptions {
-  /** Null: nobody signs callbacks here. */
+  /** The address of the root keys; null if callbacks are not used. */
   readonly url: string | null;
   readonly clock: Clock;
   readonly telemetry: Pick<Telemetry, "log">;
@@ -20,11 +20,13 @@ interface Held {
 }
 
 /**
- * The root keys with which Google signs callbacks, fetched when they are first needed and kept as their `Cache-Control` says.
+ * Fetches the root keys with which Google signs callbacks on first use, and caches them according to their
+ * `Cache-Control`.
  *
- * K1. One fetch is under way at a time, and none follows a failed one for a while: forged callbacks cannot have us call Google often.
- * K2. While Google's address for them is away, keys of an earlier answer hold on, for `callbackKeysKeptMs` and until they end. Without
- *     any, no callback is judged: who calls is told to come again.
+ * K1. One fetch is in flight at a time, and the next waits for a while after a failed one, so forged callbacks cannot
+ *     make us call Google often.
+ * K2. While Google's address for them is unavailable, earlier keys remain in use for `callbackKeysKeptMs`, or until
+ *     they expire. Without any, no callback is judged: the caller must retry.
  */
 export class CallbackKeys {
   private held: Held | null = null;
@@ -35,7 +37,7 @@ export class CallbackKeys {
 
   constructor(private readonly options: CallbackKeysOptions) {}
 
-  /** Null: there are none now. */
+  /** Returns the current keys, or null if there are none. */
   async current(): Promise<readonly RootKey[] | null> {
     const nowMs = this.options.clock.monotonicMs();
     if (this.held !== null && nowMs < this.held.freshUntilMs) return this.held.roots;
@@ -44,7 +46,10 @@ export class CallbackKeys {
     return isOld ? null : (this.held?.roots ?? null);
   }
 
-  /** Fetched anew because a callback's key is of none of them; null: they are as new as may be. Never rejects. */
+  /**
+   * Fetches the keys again because none of them signed a callback's key; null if it is too soon for that. Never
+   * rejects.
+   */
   async renewed(): Promise<readonly RootKey[] | null> {
     const { held } = this;
     const sinceMs = this.options.clock.monotonicMs() - this.triedMs;
@@ -92,7 +97,7 @@ export class CallbackKeys {
 
 const HOUR_MS = 60 * 60 * 1000;
 
-/** How long an answer may be used (RFC 9111, 4.2.1), within bounds. */
+/** Returns how long an answer may be cached (RFC 9111, 4.2.1), within bounds. */
 function freshMs(headers: Headers): number {
   const directives = headers.get("cache-control") ?? "";
   const maxAge = /(?:^|[\s,])max-age=(\d{1,9})(?:$|[\s,])/i.exec(directives)?.[1];

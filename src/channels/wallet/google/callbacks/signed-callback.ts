@@ -15,24 +15,24 @@ export interface RootKey {
   readonly endsMs: number;
 }
 
-/** What a callback says: somebody has saved the object, or removed it. */
+/** A callback's content: a person has saved the object, or removed it. */
 export interface GoogleCallback {
   readonly issuerId: string;
   readonly classId: string;
   readonly objectId: string;
-  /** `save` or `del`, or a word that Google has added since. */
+  /** `save` or `del`, or a value that Google has added since. */
   readonly event: string;
-  /** The same where Google repeats a callback. */
+  /** Unchanged if Google repeats the callback. */
   readonly nonce: string;
-  /** Until when it is valid (Unix ms). */
+  /** The end of its validity (Unix ms). */
   readonly endsMs: number;
 }
 
 export type ReadCallback =
   | { readonly kind: "signed"; readonly callback: GoogleCallback }
-  /** It is no message of the protocol. */
+  /** The body is no message of the protocol. */
   | { readonly kind: "malformed"; readonly why: string }
-  /** `isOfOtherRoot`: none of the root keys signed its key: there may be newer ones. */
+  /** `isOfOtherRoot`: none of the root keys signed its key, so there may be newer ones. */
   | { readonly kind: "unsigned"; readonly why: string; readonly isOfOtherRoot?: true };
 
 /** Google's guide "Use callbacks for saves and deletions", and Tink's `PaymentMethodTokenRecipient`. */
@@ -44,8 +44,8 @@ const NONCE_CHARS_MAX = 255;
 const STORABLE_MS_MAX = Date.UTC(9999, 0);
 
 /**
- * Reads a callback and checks who signed it and for whom: a root key signs the key in the callback, which signs the message for the
- * issuer of its object.
+ * Reads a callback and verifies its signatures and recipient: a root key signs the key in the callback, which signs the
+ * message for the issuer of its object.
  */
 export function readSignedCallback(body: JsonObject, roots: readonly RootKey[], nowMs: number): ReadCallback {
   const { protocolVersion, signature, signedMessage, intermediateSigningKey } = body;
@@ -76,7 +76,10 @@ export function readSignedCallback(body: JsonObject, roots: readonly RootKey[], 
   return { kind: "signed", callback };
 }
 
-/** The root keys in the answer of Google's address for them: `{"keys": [{keyValue, protocolVersion, keyExpiration}]}`. */
+/**
+ * Parses the root keys from the answer of Google's address for them: `{"keys": [{keyValue, protocolVersion,
+ * keyExpiration}]}`.
+ */
 export function rootKeysIn(text: string): readonly RootKey[] {
   const { keys } = parseJsonObject(text) ?? {};
   return (isJsonArray(keys) ? keys.slice(0, ROOTS_MAX) : []).flatMap((each): readonly RootKey[] => {
@@ -90,7 +93,7 @@ export function rootKeysIn(text: string): readonly RootKey[] {
 
 const ROOTS_MAX = 8;
 
-/** What is signed: each part in UTF-8, after its length in bytes (four, little-endian). */
+/** Builds the signed bytes: each part in UTF-8, after its length in bytes (four, little-endian). */
 export function signedBytes(...parts: readonly string[]): Buffer {
   return Buffer.concat(
     parts.flatMap((part) => {
@@ -102,7 +105,7 @@ export function signedBytes(...parts: readonly string[]): Buffer {
   );
 }
 
-/** What is missing from the message, or what it says. */
+/** Parses the message, or returns the reason why it is invalid. */
 function callbackIn(signedMessage: string): GoogleCallback | string {
   const { classId, objectId, eventType, nonce, expTimeMillis } = parseJsonObject(signedMessage) ?? {};
   const [, issuerId] = typeof objectId === "string" ? (ID.exec(objectId) ?? []) : [];
@@ -115,7 +118,7 @@ function callbackIn(signedMessage: string): GoogleCallback | string {
   return { issuerId, classId, objectId, event: eventType, nonce, endsMs: Math.min(endsMs, STORABLE_MS_MAX) };
 }
 
-/** ECDSA with SHA-256; the signature is DER in base64. */
+/** Verifies ECDSA with SHA-256; the signature is DER in base64. */
 function isSigned(bytes: Buffer, key: KeyObject, signature: Json): boolean {
   if (typeof signature !== "string") return false;
   try {
@@ -125,7 +128,7 @@ function isSigned(bytes: Buffer, key: KeyObject, signature: Json): boolean {
   }
 }
 
-/** A public key for P-256 (SubjectPublicKeyInfo in base64); null: it is none. */
+/** Parses a public key for P-256 (SubjectPublicKeyInfo in base64); null if invalid. */
 function parsePublicKey(text: string): KeyObject | null {
   try {
     const key = createPublicKey({ key: Buffer.from(text, "base64"), format: "der", type: "spki" });
@@ -135,7 +138,7 @@ function parsePublicKey(text: string): KeyObject | null {
   }
 }
 
-/** Unix ms, which Google writes as a number or as text. */
+/** Parses Unix milliseconds, which Google writes as a number or as text. */
 function parseTime(value: Json | undefined): number | null {
   if (typeof value === "string") return /^\d{1,15}$/.test(value) ? Number(value) : null;
   const ms = numberOf(value);
