@@ -3,7 +3,7 @@ import { Type } from "@sinclair/typebox";
 import { parseSmtpUrl } from "../../domain/channels/smtp-url.ts";
 import type { CredentialKind } from "../../http/credential-kind.ts";
 import { parseEmailCredentials } from "./credentials.ts";
-import { ownSenderOf } from "./own-sender.ts";
+import { findOwnSender } from "./own-sender.ts";
 
 const nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 
@@ -28,7 +28,7 @@ export const EMAIL_CREDENTIALS: readonly CredentialKind[] = [
       expires_at: null,
     },
     unusedYet(tenant) {
-      const own = ownSenderOf(tenant);
+      const own = findOwnSender(tenant);
       return own.kind === "unverified" ? `stored, not used because the domain ${own.domain} is not verified` : null;
     },
     show(text) {

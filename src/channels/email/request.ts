@@ -89,7 +89,7 @@ export const EmailSend = Type.Object(
  * rules is part of the contract: first malformed input (400), then missing permissions (403), then invalid content
  * (422).
  *
- * @param kept a message that is sent as it came: the body has what people see of it
+ * @param kept a message that is sent unchanged; the body has its visible parts
  */
 export function acceptEmail(tenant: Tenant, given: unknown, kept?: KeptContent): Acceptance {
   if (!isJsonObject(given)) return refuse("the body must be a JSON object");
@@ -118,14 +118,14 @@ const STRING_FIELDS = ["to_address", "to_name", "subject", "template_id", "html"
 const MORE = [...Object.keys(FURTHER_MEMBERS), "attachments", "tags"];
 const MEMBERS = [...STRING_FIELDS, "data", ...MORE];
 
-/** What few messages have. */
+/** Members that few messages have. */
 interface More extends FurtherMembers {
   readonly attached: ReadAttachments | null;
   readonly tags: readonly Tag[];
   readonly kept?: KeptContent;
 }
 
-/** A message as its delivery sends it, but for the fields that the delivery adds. */
+/** A message in its final form, except for the fields that its delivery adds. */
 export interface KeptContent extends Content {
   /** Whether its body has bytes beyond ASCII. */
   readonly isEightBit: boolean;
@@ -138,7 +138,7 @@ function hasMore(body: JsonObject): boolean {
   return false;
 }
 
-/** A text says what is wrong. */
+/** Reads them, or returns a sentence that says why they are invalid. */
 function readMore(body: JsonObject): More | string {
   const further = readFurtherMembers(body);
   if (typeof further === "string") return further;
@@ -166,7 +166,7 @@ function readAddress(address: Json | undefined): string | null {
 function badAddress(address: Json | undefined, read: string | null): Refusal | null {
   if (read !== null) return isRoutedOn(read) ? malformed(`to_address ${ROUTED_ON}`) : null;
   if (typeof address !== "string" || address === "") return malformed("to_address is required");
-  // None of them belongs in a header, and CR and LF would end it.
+  // No header may contain them, and CR and LF would end it.
   if (CONTROL.test(address)) return malformed("to_address must not contain control characters");
   return malformed(
     `to_address must be one e-mail address of at most ${limits.addressBytesMax} bytes, such as ada@example.com`,
@@ -279,11 +279,11 @@ function toJob(
   if (stored !== undefined && wouldBeTooLarge(stored, isJsonObject(data) ? data : {}, payload.length)) {
     return { ok: false, refusal: TOO_LARGE };
   }
-  const topic = topicOf(tenant, body);
+  const topic = findTopic(tenant, body);
   const job = {
     recipient: normaliseAddress(to),
     payload,
-    // Only what the tenant's own staff did not write.
+    // Only content that the tenant's own staff did not write.
     ...((template === undefined || typeof text === "string") && { needsScreening: true as const }),
     ...(template !== undefined && { template }),
     ...(tags.length > 0 && { tags }),
@@ -293,8 +293,8 @@ function toJob(
   return contents.length === 0 ? { ok: true, job } : { ok: true, job, contents };
 }
 
-/** The message's own, or else its template's, even where that gives the subject alone. */
-function topicOf(tenant: Tenant, { topic, template_id }: JsonObject): string | undefined {
+/** Finds the message's own topic, or else its template's, even if only the subject comes from the template. */
+function findTopic(tenant: Tenant, { topic, template_id }: JsonObject): string | undefined {
   if (typeof topic === "string") return readTopic(topic) ?? undefined;
   return typeof template_id === "string" ? tenant.emailTemplates.get(template_id)?.topic : undefined;
 }

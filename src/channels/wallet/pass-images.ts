@@ -4,7 +4,7 @@ import { among, insertPieces } from "../../storage/analysts/statement-texts.ts";
 import type { AnyDb } from "../../storage/postgres/database.ts";
 import { isCounted } from "./image-hash.ts";
 import type { Pass, RefusedChange } from "./passes.ts";
-import { sizeProblem, sumOf } from "./request/apple-images.ts";
+import { addUp, sizeProblem } from "./request/apple-images.ts";
 import { passImages, passImageUses } from "./tables.ts";
 
 /** Bytes by their `imageHash`. */
@@ -78,7 +78,7 @@ export async function imagesProblem(
   const listSizes = (one: PassContent) =>
     listFiles(one).map((hash) => stored.get(hash) ?? sent.get(hash)?.byteLength ?? 0);
   const problem = sizeProblem(listSizes(content));
-  return problem === null || sumOf(listSizes(content)) <= sumOf(listSizes(before.content))
+  return problem === null || addUp(listSizes(content)) <= addUp(listSizes(before.content))
     ? null
     : { why: problem.message };
 }

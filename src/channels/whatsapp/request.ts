@@ -77,7 +77,7 @@ export const ChatSend = Type.Object(
   {
     $id: "ChatSend",
     additionalProperties: false,
-    // For the document: the endpoint itself says what is missing.
+    // For the API document only: the endpoint reports missing members in its own words.
     anyOf: [
       { required: ["template_id"], properties: { template_id: { type: "string", minLength: 1 } } },
       ...REPLY_CHOICES,
@@ -93,7 +93,7 @@ export const ChatSend = Type.Object(
   },
 );
 
-/** What the checks of a chat send need beside the body. */
+/** Dependencies of the checks of a chat send. */
 export interface ChatSendPorts extends ReplyWindowPorts {
   readonly templates: Pick<TemplateDesk, "doubt">;
   readonly platform: PlatformCredentials;
@@ -101,8 +101,8 @@ export interface ChatSendPorts extends ReplyWindowPorts {
 
 /**
  * Turns the parsed body of `POST /v1/send/whatsapp` into a job, or into the first reason to refuse it: malformed input
- * (400), then missing configuration (500). Where the tenant's templates are known and the message fits none, the provider
- * confirms that (400). A message without one is confirmed by what the recipient wrote lately (422).
+ * (400), then missing configuration (500). Where the tenant's templates are known and the message fits none, the
+ * provider confirms that (400). A message without one requires a recent message from the recipient (422).
  */
 export function acceptWhatsapp(tenant: Tenant, given: unknown, ports: ChatSendPorts): Acceptance {
   if (!isJsonObject(given)) return { ok: false, refusal: malformed("the body must be a JSON object") };
@@ -150,16 +150,16 @@ function badPhoneNumber(value: Json | undefined): Refusal | null {
   );
 }
 
-/** What is wrong with the members of a message from a template. */
+/** Checks the members of a message from a template. */
 function badTemplateMessage(body: JsonObject): Refusal | null {
   return (
     badQuotation(body["reply_to"]) ??
     badTemplate(body["template_id"]) ??
     badLanguage(body["language_code"]) ??
-    refusalOf(complaintAboutParams(body["params"])) ??
-    refusalOf(complaintAboutHeader(body["header"])) ??
-    refusalOf(complaintAboutButtons(body["buttons"])) ??
-    refusalOf(complaintAboutComponents(body))
+    toRefusal(complaintAboutParams(body["params"])) ??
+    toRefusal(complaintAboutHeader(body["header"])) ??
+    toRefusal(complaintAboutButtons(body["buttons"])) ??
+    toRefusal(complaintAboutComponents(body))
   );
 }
 
@@ -167,15 +167,15 @@ function badQuotation(value: Json | undefined): Refusal | null {
   return value === undefined ? null : malformed("reply_to is for messages without a template");
 }
 
-/** What is wrong with the members of a message without a template. */
+/** Checks the members of a message without a template. */
 function badReply(body: JsonObject, name: ReplyName): Refusal | null {
   const other = TEMPLATE_MEMBERS.find((name) => body[name] !== undefined);
   if (other !== undefined)
     return malformed(`${other} is for messages from a template: send either template_id or ${name}`);
-  return refusalOf(complaintAboutReply(body, name));
+  return toRefusal(complaintAboutReply(body, name));
 }
 
-function refusalOf(complaint: string | null): Refusal | null {
+function toRefusal(complaint: string | null): Refusal | null {
   return complaint === null ? null : malformed(complaint);
 }
 
@@ -206,7 +206,7 @@ function noCredentials(tenant: Tenant, platform: PlatformCredentials): Refusal |
 
 /** Runs after every rule has passed, so the types of the fields are known. */
 function templateJob(tenant: Tenant, body: JsonObject, { templates }: ChatSendPorts): Acceptance {
-  const to = toOf(body);
+  const to = readRecipient(body);
   const own = String(body["template_id"]);
   const { language_code: language, components: others } = body;
   const alias = tenant.whatsapp.aliases.get(own);
@@ -229,22 +229,22 @@ function templateJob(tenant: Tenant, body: JsonObject, { templates }: ChatSendPo
   });
   // The event store records the tenant's own name for the template, not the provider's template behind it.
   const job = { recipient: normalisedRecipient(to), payload, template: own };
-  // Components of kinds that nobody here knows may be what seems to be missing.
+  // Seemingly missing components may be among those of unknown kinds.
   const doubt = others === undefined ? templates.doubt(tenant, sent) : null;
   if (doubt === null) return { ok: true, job };
-  return { ok: true, job, confirm: async () => refusalOf(await doubt()) };
+  return { ok: true, job, confirm: async () => toRefusal(await doubt()) };
 }
 
-/** The number, or the id exactly as the provider has it. */
-function toOf({ phone_number: number, recipient }: JsonObject): string {
+/** Returns the number, or the provider's id unchanged. */
+function readRecipient({ phone_number: number, recipient }: JsonObject): string {
   return String(number ?? recipient);
 }
 
 /** Runs after every rule has passed. */
 function replyJob(tenant: Tenant, { body, name }: Reply, ports: ChatSendPorts): Acceptance {
-  const to = toOf(body);
+  const to = readRecipient(body);
   const { text, reply_to: quoted } = body;
-  // A release that knows no other messages without a template reads text.
+  // Text keeps its own form for releases that support no other messages without a template.
   const isText = text !== undefined && quoted === undefined;
   const payload = encodePayload(isText ? { to, text: toFreeText(text) } : { to, message: buildReply(body, name) });
   const job = { recipient: normalisedRecipient(to), payload };
@@ -257,7 +257,7 @@ function replyJob(tenant: Tenant, { body, name }: Reply, ports: ChatSendPorts): 
 
 interface Reply {
   readonly body: JsonObject;
-  /** The member that makes the message. */
+  /** The member that contains the message. */
   readonly name: ReplyName;
 }
 

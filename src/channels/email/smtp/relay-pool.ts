@@ -110,7 +110,7 @@ export class RelayPool {
   private swap(failure: SmtpFailure): void {
     if (!this.isSwapped) this.options.onSwap?.(failure);
     this.swappedUntilMs = performance.now() + SWAP_MS;
-    // Those have the usual encryption, which the server has just refused.
+    // Kept connections have the usual encryption, which the server has just refused.
     for (const { session } of this.kept.splice(0)) session.quit();
   }
 

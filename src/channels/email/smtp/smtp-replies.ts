@@ -9,7 +9,7 @@ import type { SmtpReply } from "./reply-reader.ts";
  */
 export type SmtpStage = "waiting" | "session" | "message" | "end";
 
-/** What is known about a failed submission. */
+/** A failed submission. */
 export interface SmtpFailure {
   readonly stage: SmtpStage;
   /** nodemailer's code for the failed step, for example `ETIMEDOUT`, or null. */

@@ -49,7 +49,7 @@ export class GoogleClassService implements GoogleClasses {
     const { api, ownership, findCaller } = this.options;
     const caller = findCaller(tenant);
     if (caller === null) return NOT_CONFIGURED;
-    // Shows a class without an owner and leaves it unowned: reading changes nothing.
+    // A class without an owner can be read by every tenant, and reading does not claim it.
     if ((await ownership.whose(tenant, classId)) === "theirs") return { kind: "missing" };
     return toAnswer(await api.call(caller, { method: "GET", path: [`${kind}Class`, classId] }));
   }

@@ -193,7 +193,7 @@ export class GoogleObjects {
       path: [`${content.kind}Object`],
       body: content.object,
     });
-    // Other refusals, such as throttling, changed nothing.
+    // Other refusals, such as throttling, have no effect on the object.
     if (answer.kind === "refused" && (answer.cause === "unanswered" || answer.cause === "away")) {
       this.rememberInsert(pass.passId, JSON.stringify(content.object));
     }

@@ -8,10 +8,10 @@ import {
   type Checked,
   checkJson,
   checkMembers,
+  choiceReader,
   Fault,
   fault,
   GOOGLE_ACCENT,
-  oneOf,
   type Reader,
   readBody,
   readFilledText,
@@ -23,7 +23,7 @@ export function acceptGoogleClass(whole: unknown): Checked<GoogleClass> {
   const body = readClass(whole);
   if (body instanceof Fault) return body;
   const { kind } = body;
-  // What a new class does not have is left out: there is nothing that null could remove.
+  // Drops null members, because a new class has no members to remove.
   const { reviewStatus, ...given } = presentMembers(body.given);
   const classId = readFilledText(given["id"] ?? "", "class_data.id");
   if (classId instanceof Fault) return classId;
@@ -34,7 +34,7 @@ export function acceptGoogleClass(whole: unknown): Checked<GoogleClass> {
   if (data instanceof Fault) return data;
   const missing = REQUIRED_OF_CLASS[kind].find((name) => data[name] === undefined);
   if (missing !== undefined) return fault(`class_data.${missing}`, "is required");
-  const review = reviewOf(kind, reviewStatus, "new");
+  const review = checkReview(kind, reviewStatus, "new");
   if (review instanceof Fault) return review;
   const design = kind === "eventTicket" ? { hexBackgroundColor: data["hexBackgroundColor"] ?? GOOGLE_ACCENT } : {};
   return { kind, classId, data: { ...data, ...design, id: classId, ...review } };
@@ -50,14 +50,14 @@ export function acceptGoogleClassChange(whole: unknown, classId: string): Checke
     return fault("class_data.id", "must be the class_id, or be left out");
   const data = readMembers(members, CHANGED_MEMBERS);
   if (data instanceof Fault) return data;
-  const review = reviewOf(kind, reviewStatus, "changed");
+  const review = checkReview(kind, reviewStatus, "changed");
   return review instanceof Fault ? review : { kind, classId, data: { ...data, ...review } };
 }
 
 /** `class_type` from a query. */
 export function readClassType(text: string | undefined): Checked<GoogleKind> {
   if (text === undefined || text === "") return fault("class_type", "is required");
-  return oneOf(GOOGLE_KINDS)(text, "class_type");
+  return choiceReader(GOOGLE_KINDS)(text, "class_type");
 }
 
 /** Whether Google accepts the id for a class. */
@@ -70,7 +70,7 @@ function readClass(whole: unknown): Checked<{ readonly kind: GoogleKind; readonl
   if (body instanceof Fault) return body;
   const { class_type, class_data } = body;
   if (class_type === undefined || class_type === null) return fault("class_type", "is required");
-  const kind = oneOf(GOOGLE_KINDS)(class_type, "class_type");
+  const kind = choiceReader(GOOGLE_KINDS)(class_type, "class_type");
   if (kind instanceof Fault) return kind;
   if (class_data === undefined || class_data === null) return fault("class_data", "is required");
   if (!isJsonObject(class_data)) return fault("class_data", "must be an object");
@@ -82,7 +82,7 @@ function readClass(whole: unknown): Checked<{ readonly kind: GoogleKind; readonl
   return { kind, given: class_data };
 }
 
-/** Of a change, a null member removes that member. */
+/** Reads the members; in a change, null removes a member. */
 function readMembers(given: JsonObject, readers: Readonly<Record<string, Reader>>): Checked<JsonObject> {
   return checkMembers(Object.entries(given), (value, name) => {
     const read = Object.hasOwn(readers, name) ? readers[name] : undefined;
@@ -91,10 +91,10 @@ function readMembers(given: JsonObject, readers: Readonly<Record<string, Reader>
 }
 
 /**
- * The review status to write with a class. Clients may write only DRAFT and UNDER_REVIEW, and every change to an
- * approved class submits it again; so a client can send back unchanged what it read from Google.
+ * Returns the review status to write with a class. Clients may write only DRAFT and UNDER_REVIEW, and every change to
+ * an approved class submits it again; so a client can send back the unchanged status that it read from Google.
  */
-function reviewOf(kind: GoogleKind, given: Json | undefined, age: "new" | "changed"): Checked<JsonObject> {
+function checkReview(kind: GoogleKind, given: Json | undefined, age: "new" | "changed"): Checked<JsonObject> {
   if (kind === "generic") {
     if (given === undefined || given === null) return {};
     return fault("class_data.reviewStatus", "must be left out: generic classes are not reviewed");

@@ -7,10 +7,10 @@ import {
 import { isJsonObject, type Json, type JsonObject } from "../../../domain/texts/json.ts";
 import type { Pass } from "../passes.ts";
 import { readImages } from "./apple-images.ts";
-import { appleMembers, appleMembersOf, readApplePass } from "./apple-pass.ts";
+import { appleMembers, readApplePass, toAppleMembers } from "./apple-pass.ts";
 import { readGooglePass } from "./google-pass.ts";
 import { mergedApple, mergedGoogle } from "./merged.ts";
-import { type Checked, Fault, fault, oneOf, readBody, readText } from "./readers.ts";
+import { type Checked, choiceReader, Fault, fault, readBody, readText } from "./readers.ts";
 import { asSent } from "./sent-names.ts";
 
 /** A parsed request to change a pass, independent of the pass's content at that time. */
@@ -48,7 +48,7 @@ function readUpdate(whole: unknown): Checked<AcceptedUpdate> {
   const others = Object.entries(given).filter(([name]) => !NOTES.includes(name));
   const notifyMessage = message === null || message === "" ? null : readMessage(message);
   if (notifyMessage instanceof Fault) return notifyMessage;
-  const notificationKind = kind === null ? null : oneOf(NOTIFICATION_KINDS)(kind, "notification_kind");
+  const notificationKind = kind === null ? null : choiceReader(NOTIFICATION_KINDS)(kind, "notification_kind");
   if (notificationKind instanceof Fault) return notificationKind;
   return { passData: Object.fromEntries(others), notifyMessage, notificationKind };
 }
@@ -91,9 +91,9 @@ export function updatedContent({ passData }: AcceptedUpdate, pass: Pass, title: 
     if (over instanceof Fault) return over;
     if ((over.get("serialNumber") ?? serial) !== serial) return fault("pass_data.serial_number", "cannot be changed");
     over.delete("serialNumber");
-    const read = readApplePass(mergedApple(appleMembersOf(content, serial), over), content.images);
+    const read = readApplePass(mergedApple(toAppleMembers(content, serial), over), content.images);
     if (read instanceof Fault) return read;
-    // Who asks anew, asks once more.
+    // A new form replaces one that was filled in.
     const { personalized } = content;
     const isDone = personalized !== undefined && read.content.personalization === undefined;
     return isDone ? { ...read.content, personalized } : read.content;

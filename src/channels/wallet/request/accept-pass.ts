@@ -69,7 +69,7 @@ function readPass(given: unknown, context: PassContext): Checked<AcceptedPass> {
 
 /**
  * Checks a template from an operator as far as possible, with made-up values for the parts that a request must add.
- * Null: nothing is wrong with it.
+ * Null if it is valid.
  */
 export function checkTemplate({ passType, style, passData }: WalletTemplate): Fault | null {
   const pass = passType === "apple" ? trialApplePass(style, passData) : trialGooglePass(style, passData);
@@ -77,8 +77,8 @@ export function checkTemplate({ passType, style, passData }: WalletTemplate): Fa
 }
 
 /**
- * What a request's `pass_data` makes of a template: the members of both, merged as in a send, with made-up values for what
- * neither has only while they are checked.
+ * Applies a request's `pass_data` to a template: merges the members of both as in a send, with made-up values for
+ * missing members only during the check.
  */
 export function passOver(template: WalletTemplate, passData: JsonObject): Checked<JsonObject> {
   const members = template.passType === "apple" ? appleOver(template, passData) : googleOver(template, passData);
@@ -132,7 +132,7 @@ function acceptApple(template: WalletTemplate | null, passData: JsonObject): Che
   return members instanceof Fault ? members : readApplePass(members);
 }
 
-/** Members of which an empty string says nothing, where that of a text takes the template's text away. */
+/** Members whose empty string is ignored; that of a text removes the template's text. */
 const NEVER_EMPTY: ReadonlySet<string> = new Set(["style", "transitType", ...IMAGE_FILES.keys()]);
 
 /** Templates from before both members were compared may have two that differ; the list was what counted. */

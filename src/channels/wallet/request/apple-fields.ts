@@ -4,17 +4,17 @@ import { isJsonObject, type Json, type JsonObject, numberOf } from "../../../dom
 import { enumOf } from "../../../http/schemas.ts";
 import { walletLimits } from "../limits.ts";
 import { readDate } from "./apple-values.ts";
-import { anyObject, flag, type Kinds, kind, one, schemasOf, text } from "./kinds.ts";
+import { anyObject, flag, type Kinds, kind, one, text, toSchemas } from "./kinds.ts";
 import {
   type Checked,
   checkEach,
   checkMembers,
   checkNumber,
+  choiceReader,
   Fault,
   fault,
   MemberNames,
   type NullMeans,
-  oneOf,
   readFilledText,
   readText,
   snakeCase,
@@ -50,7 +50,7 @@ const MEMBERS: Kinds = {
   dataDetectorTypes: kind(
     (value, field) => {
       if (!Array.isArray(value)) return fault(field, "must be a list");
-      return checkEach([...new Set(value)], (type: Json) => oneOf(DETECTORS)(type, field));
+      return checkEach([...new Set(value)], (type: Json) => choiceReader(DETECTORS)(type, field));
     },
     Type.Array(enumOf(DETECTORS)),
   ),
@@ -81,7 +81,7 @@ const PassField = Type.Object(
   {
     key: Type.String({ minLength: 1, description: "Unique in the whole pass." }),
     value: textOrNumber.schema,
-    ...schemasOf(MEMBERS, []),
+    ...toSchemas(MEMBERS, []),
   },
   { $id: "PassField" },
 );

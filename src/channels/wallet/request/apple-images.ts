@@ -24,12 +24,12 @@ export const IMAGE_FILES: ReadonlyMap<string, string> = new Map(
   ]),
 );
 
-/** File name → what the image is known by. */
+/** File name → the image's id (`imageHash`). */
 export type ImageFiles = Readonly<Record<string, string>>;
 
 export interface PassImages {
   readonly files: ImageFiles;
-  /** Bytes of the new images, by what they are known by. */
+  /** Bytes of the new images, by id. */
   readonly bytes: ReadonlyMap<string, Uint8Array>;
 }
 
@@ -37,9 +37,9 @@ const ICONS = ["icon.png", "icon@2x.png", "icon@3x.png"];
 
 /**
  * The pass's previous images with the members' changes applied. A PNG replaces an image, null removes it, an empty
- * string changes nothing. A pass without an icon gets the placeholder, and one without the smallest icon gets its next
- * larger one, since a device requires `icon.png`.
- * Of the previous images no size is known here: `imagesProblem` adds them up.
+ * string leaves it unchanged. A pass without an icon gets the placeholder, and one without the smallest icon gets its
+ * next larger one, since a device requires `icon.png`. The sizes of the previous images are unknown here;
+ * `imagesProblem` adds them up.
  */
 export function readImages(members: ReadonlyMap<string, Json>, before: ImageFiles): Checked<PassImages> {
   const bytes = new Map<string, Uint8Array>();
@@ -83,7 +83,7 @@ function changeFiles(
   for (const [member, name] of IMAGE_FILES) {
     const value = members.get(member);
     if (value === undefined || value === "") continue;
-    const image = value === null ? null : readPng(value, `${field}.${snakeCase(member)}`, pixelsMaxOf(name));
+    const image = value === null ? null : readPng(value, `${field}.${snakeCase(member)}`, getPixelsMax(name));
     if (image instanceof Fault) return image;
     const file = `${folder}${name}`;
     if (image === null) files.delete(file);
@@ -92,13 +92,13 @@ function changeFiles(
   return null;
 }
 
-/** What is wrong with the images of a pass, given how many bytes each of its files has. */
+/** Returns a fault if a pass's images are too large together. `sizes`: bytes of each file. */
 export function sizeProblem(sizes: readonly number[]): Fault | null {
-  if (sumOf(sizes) <= walletLimits.passImagesBytesMax) return null;
+  if (addUp(sizes) <= walletLimits.passImagesBytesMax) return null;
   return fault("pass_data", `must not have images of more than ${walletLimits.passImagesBytesMax} bytes together`);
 }
 
-export function sumOf(sizes: readonly number[]): number {
+export function addUp(sizes: readonly number[]): number {
   return sizes.reduce((sum, size) => sum + size, 0);
 }
 
@@ -112,13 +112,13 @@ function withoutStandIns(files: ImageFiles): ImageFiles {
   return Object.fromEntries(own);
 }
 
-function put(bytes: Map<string, Uint8Array>, png: Uint8Array, hashOf: typeof imageHash): string {
-  const hash = hashOf(png);
+function put(bytes: Map<string, Uint8Array>, png: Uint8Array, hashImage: typeof imageHash): string {
+  const hash = hashImage(png);
   bytes.set(hash, png);
   return hash;
 }
 
-function pixelsMaxOf(file: string): number {
+function getPixelsMax(file: string): number {
   return ICONS.includes(file) ? walletLimits.passIconPixelsMax : walletLimits.passImagePixelsMax;
 }
 
@@ -134,7 +134,7 @@ const END = Buffer.from("0000000049454e44ae426082", "hex");
 function readPng(value: Json, field: string, pixelsMax: number): Checked<Uint8Array> {
   if (typeof value !== "string") return fault(field, "must be a PNG in base64");
   const text = value.replace(DATA_URL, "");
-  // Before anything is decoded: what is too long costs nothing.
+  // Precedes decoding, so that an oversized text costs no time.
   if (text.length > Math.ceil(walletLimits.passImageBytesMax / 3) * 4) {
     return fault(field, `must not be larger than ${walletLimits.passImageBytesMax} bytes`);
   }
@@ -164,28 +164,28 @@ function isPng(bytes: Buffer): boolean {
 const PLACEHOLDER_ICON: ReadonlyMap<string, Uint8Array> = new Map([
   [
     "icon.png",
-    bytesOf(
+    decodeBase64(
       "iVBORw0KGgoAAAANSUhEUgAAAB0AAAAdAQMAAABsXfVMAAAABlBMVEULHzr///+yOHeIAAAAGklEQVR42mNgIBIw//+HnWD4/wOZwK2OOAAAVpEZ5kmz" +
         "EUcAAAAASUVORK5CYII=",
     ),
   ],
   [
     "icon@2x.png",
-    bytesOf(
+    decodeBase64(
       "iVBORw0KGgoAAAANSUhEUgAAADoAAAA6AQMAAADbddhrAAAABlBMVEULHzr///+yOHeIAAAAPUlEQVR42mNgGGyA////+X/QGf8xGMSrYf7/f/4HEIPx////" +
         "D8B2/P///wCUMR+DAZGCK4Zrp5Z74IzBBQDY42HhRFfqRQAAAABJRU5ErkJggg==",
     ),
   ],
   [
     "icon@3x.png",
-    bytesOf(
+    decodeBase64(
       "iVBORw0KGgoAAAANSUhEUgAAAFcAAABXAQMAAABLBksvAAAABlBMVEULHzr///+yOHeIAAAARklEQVR42mNgGAUEgP3////P//9BkP2fCDYtzWEHsw+A2cxg" +
         "9Q1gNiOYDfUMiPkPwT5PBBumHtkcZPOR7R3M4YPMHgV4AACAAuLjm03gkwAAAABJRU5ErkJggg==",
     ),
   ],
 ]);
 
-function bytesOf(base64: string): Uint8Array {
+function decodeBase64(base64: string): Uint8Array {
   return new Uint8Array(Buffer.from(base64, "base64"));
 }
 

@@ -4,7 +4,7 @@ import { walletLimits } from "../limits.ts";
 import { IMAGE_FILES } from "./apple-images.ts";
 import { type Checked, checkMembers, Fault, fault, MemberNames, type NullMeans, readText } from "./readers.ts";
 
-/** What a pass says in other languages: by language its texts (`pass.strings`), and images in place of those of all. */
+/** Translations of a pass: for each language, its texts (`pass.strings`), and images that replace the common ones. */
 
 const FIELD = "pass_data.localizations";
 /** A folder's name: `de`, `pt-BR`, `zh-Hans`. */

@@ -11,11 +11,11 @@ import {
   checkJson,
   checkMembers,
   checkSize,
+  choiceReader,
   Fault,
   fault,
   MemberNames,
   type NullMeans,
-  oneOf,
   readFilledText,
   snakeCase,
 } from "./readers.ts";
@@ -110,7 +110,7 @@ function withOlderBarcode(members: Map<string, Json>): Checked<Map<string, Json>
 }
 
 /** The members that would produce this content, without its images. */
-export function appleMembersOf(content: AppleContent, serial: string): AppleMembers {
+export function toAppleMembers(content: AppleContent, serial: string): AppleMembers {
   const { style, pass, strings, personalization = null } = content;
   const { [style]: inStyle, ...others } = pass;
   const [top, extra] = [true, false].map((isKnown) =>
@@ -167,7 +167,7 @@ export function readApplePass(members: AppleMembers, imagesBefore: ImageFiles = 
   }
   const serial = readSerial(given.get("serialNumber") ?? null, "pass_data.serial_number");
   if (serial instanceof Fault) return serial;
-  const style = oneOf(PASS_STYLES)(given.get("style") ?? "generic", "pass_data.style");
+  const style = choiceReader(PASS_STYLES)(given.get("style") ?? "generic", "pass_data.style");
   if (style instanceof Fault) return style;
   const pass = readPassJson(given, style);
   if (pass instanceof Fault) return pass;
@@ -218,7 +218,10 @@ function readForm(value: Json | undefined): Checked<Pick<AppleContent, "personal
   return isJsonObject(personalization) ? { personalization } : {};
 }
 
-/** What Apple adds to pass.json after this program was made: copied as it is, and never over what is known here. */
+/**
+ * Reads members that Apple has added to pass.json since this release: they are copied unchanged and never replace known
+ * members.
+ */
 function readExtra(value: Json | undefined): Checked<JsonObject> {
   if (value === undefined) return {};
   const field = "pass_data.extra";
@@ -251,7 +254,7 @@ function isUnset(name: string, value: Json): boolean {
 function readTransitType(given: AppleMembers, style: PassStyle): Checked<JsonObject> {
   const type = given.get("transitType");
   if (style === "boardingPass") {
-    const transitType = oneOf(TRANSIT_TYPES)(type ?? "PKTransitTypeGeneric", "pass_data.transit_type");
+    const transitType = choiceReader(TRANSIT_TYPES)(type ?? "PKTransitTypeGeneric", "pass_data.transit_type");
     return transitType instanceof Fault ? transitType : { transitType };
   }
   if (type !== undefined) return fault("pass_data.transit_type", "is for the style boardingPass only");
@@ -265,7 +268,7 @@ function readSerial(value: Json, field: string): Checked<string> {
   if (serial.length > walletLimits.passSerialCharsMax) {
     return fault(field, `must not be longer than ${walletLimits.passSerialCharsMax} characters`);
   }
-  // A part of an address that is one of these leads elsewhere: no device could ask for the pass.
+  // Such a path segment changes the address, so no device could fetch the pass.
   if (serial === "." || serial === "..") return fault(field, 'must not be "." or ".."');
   if (/[\t\r\n]/.test(serial)) return fault(field, "must not contain control characters");
   return serial;

@@ -9,7 +9,7 @@ import { Fault, fault, type Reader } from "./readers.ts";
  * Personalize).
  */
 
-/** What the four are called that Wallet asks for today. */
+/** The names of the four fields that Wallet supports today. */
 const PERSONALIZATION_FIELDS = ["Name", "PostalCode", "EmailAddress", "PhoneNumber"].map(
   (what) => `PKPassPersonalizationField${what}`,
 );
@@ -52,7 +52,7 @@ export const PERSONALIZATION = record(
 /** The files that a pass has for the form alone, in whichever language. */
 export const OF_FORM = /(?:^|\/)personalizationLogo(?:@[23]x)?\.png$/;
 
-/** Why no phone would show the form; null: one would. */
+/** Returns why no phone would display the form, or null. */
 export function formProblem(
   { style, pass }: { readonly style: string; readonly pass: JsonObject },
   images: ImageFiles,

@@ -7,7 +7,7 @@ import { IMAGE_FILES } from "./apple-images.ts";
 import { TRANSIT_TYPES } from "./apple-pass.ts";
 import { PERSONALIZATION } from "./apple-personalization.ts";
 import { TOP } from "./apple-top.ts";
-import { partOf } from "./part-of.ts";
+import { toPart } from "./part-of.ts";
 import { snakeCase } from "./readers.ts";
 
 /** `pass_data` of an Apple pass in the API document, in one of the two accepted spellings. */
@@ -78,14 +78,14 @@ const OPTIONAL: TProperties = {
 export const ApplePassData = Type.Object({ ...REQUIRED, ...membersAs(optional, OPTIONAL) }, { $id: "ApplePassData" });
 
 /** Members laid over a template. */
-export const ApplePassPart = Type.Object(partOf({ ...REQUIRED, ...OPTIONAL }), {
+export const ApplePassPart = Type.Object(toPart({ ...REQUIRED, ...OPTIONAL }), {
   $id: "ApplePassPart",
   description: "What is left out or null is the template's.",
 });
 
 /** Members laid over a pass. Required members cannot be removed. */
 export const ApplePassChange = Type.Object(
-  { ...membersAs(Type.Optional, REQUIRED), ...partOf(OPTIONAL) },
+  { ...membersAs(Type.Optional, REQUIRED), ...toPart(OPTIONAL) },
   { $id: "ApplePassChange", description: "What is left out stays as it is; null removes it." },
 );
 

@@ -25,15 +25,16 @@ import {
 import { Fault, fault, integerBetween, type Reader, readCode, readText, readUrl } from "./readers.ts";
 
 /**
- * What pass.json may have beside the fields of its style: Apple's Wallet Passes documentation and its Pass Builder, as of
- * 2026-11-28 (iOS 27). Words of which Apple adds new ones each year (schemes, types of actions, semantic tags) are open lists.
+ * Members of pass.json beside the fields of its style, from Apple's Wallet Passes documentation and its Pass Builder,
+ * as of 2026-11-28 (iOS 27). Words of which Apple adds new ones each year (schemes, types of actions, semantic tags)
+ * are open lists.
  */
 
 export const BARCODE_FORMATS = ["QR", "PDF417", "Aztec", "Code128", "Code39", "Codabar", "EAN13", "I2of5"].map(
   (format) => `PKBarcodeFormat${format}`,
 );
 
-/** What an event's guide links to: of the pass, and of each entry of `upcomingPassInformation`. */
+/** Links in an event's guide: those of the pass, and of each entry of `upcomingPassInformation`. */
 export const EVENT_LINKS = [
   "accessibilityURL",
   "addOnURL",
@@ -49,7 +50,7 @@ export const EVENT_LINKS = [
   "transitInformationURL",
 ] as const;
 
-/** What a semantic boarding pass links to. */
+/** Links of a semantic boarding pass. */
 export const TRANSIT_LINKS = [
   "changeSeatURL",
   "entertainmentURL",

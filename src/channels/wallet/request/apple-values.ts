@@ -64,7 +64,7 @@ export function readEncoding(value: Json | undefined, message: string, field: st
   return value;
 }
 
-/** What the linear formats of iOS 27 can hold; the others take any text. */
+/** Texts that the linear formats of iOS 27 can encode; the others accept any text. */
 const FITS: Readonly<Record<string, readonly [RegExp, string]>> = {
   PKBarcodeFormatCode39: [
     /^[0-9A-Z .$/+%-]+$/,

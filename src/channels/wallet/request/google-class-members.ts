@@ -11,7 +11,7 @@ export const DATE_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)
 /** The same without an offset: the airport's own time. */
 export const LOCAL_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?$/;
 
-/** What Google's reference calls required in a class of each kind, beside its id and review status. */
+/** Required members of a class of each kind according to Google's reference, beside its id and review status. */
 export const REQUIRED_OF_CLASS: Readonly<Record<GoogleKind, readonly string[]>> = {
   generic: [],
   eventTicket: ["issuerName", "eventName"],

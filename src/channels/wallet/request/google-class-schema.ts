@@ -5,7 +5,7 @@ import { enumOf, optional } from "../../../http/schemas.ts";
 import { CLASS_ID } from "./accept-google-class.ts";
 import { DATE_TIME, LOCAL_TIME, REQUIRED_OF_CLASS } from "./google-class-members.ts";
 import { Colour, LocalizedText, OTHERS_TOO } from "./google-schema.ts";
-import { partOf } from "./part-of.ts";
+import { toPart } from "./part-of.ts";
 
 /** Google classes in the API document. Other members are sent to Google unchanged. */
 
@@ -28,7 +28,7 @@ const LocalTime = Type.String({
 });
 const AIRPORT: TProperties = { airportIataCode: Type.String({ pattern: "^[A-Za-z]{3}$" }) };
 const Airport = Type.Object(AIRPORT, { $id: "GoogleAirport", ...OTHERS_TOO });
-const AirportChange = Type.Object(partOf(AIRPORT), { $id: "GoogleAirportChange", ...OTHERS_TOO });
+const AirportChange = Type.Object(toPart(AIRPORT), { $id: "GoogleAirportChange", ...OTHERS_TOO });
 const Carrier = Type.Object(
   { carrierIataCode: optional(Type.String()), carrierIcaoCode: optional(Type.String()) },
   { $id: "GoogleCarrier", ...OTHERS_TOO, description: "One of the two codes." },
@@ -64,10 +64,10 @@ const IN_PARTS: TProperties = {
   venue: Type.Object({ name: optional(LocalizedText), address: optional(LocalizedText) }, OTHERS_TOO),
   origin: AirportChange,
   destination: AirportChange,
-  flightHeader: Type.Object(partOf(FLIGHT_HEADER), { $id: "GoogleFlightHeaderChange", ...OTHERS_TOO }),
+  flightHeader: Type.Object(toPart(FLIGHT_HEADER), { $id: "GoogleFlightHeaderChange", ...OTHERS_TOO }),
 };
 
-/** What the schema names of a kind's class beside what is required. */
+/** The optional members in the schema of each kind's class. */
 const FURTHER: Readonly<Record<GoogleKind, readonly string[]>> = {
   generic: [],
   eventTicket: ["venue", "dateTime", "hexBackgroundColor", "logo", "heroImage"],
@@ -88,20 +88,20 @@ const review = enumOf(
 
 function newClass(kind: GoogleKind) {
   const required = pick(MEMBERS, REQUIRED_OF_CLASS[kind]);
-  const further = partOf(pick(MEMBERS, FURTHER[kind]));
+  const further = toPart(pick(MEMBERS, FURTHER[kind]));
   const members = { id: newId, ...required, ...further, ...(kind === "generic" ? {} : { reviewStatus: newReview }) };
   return Type.Object(
     {
       class_type: Type.Literal(kind),
       class_data: Type.Object(members, { ...OTHERS_TOO, description: `${aClass(kind)}${unreviewed(kind)}` }),
     },
-    { $id: `New${nameOf(kind)}Class`, additionalProperties: false },
+    { $id: `New${capitalizeKind(kind)}Class`, additionalProperties: false },
   );
 }
 
 function classUpdate(kind: GoogleKind) {
   const known = pick({ ...MEMBERS, ...IN_PARTS }, [...REQUIRED_OF_CLASS[kind], ...FURTHER[kind]]);
-  const members = partOf(kind === "generic" ? known : { ...known, reviewStatus: review });
+  const members = toPart(kind === "generic" ? known : { ...known, reviewStatus: review });
   const parts = Object.keys(known).filter((name) => Object.hasOwn(IN_PARTS, name) || name === "dateTime");
   const kept =
     parts.length === 0 ? "" : ` ${parts.map((name) => `\`${name}\``).join(", ")} keep the members that are left out.`;
@@ -113,7 +113,7 @@ function classUpdate(kind: GoogleKind) {
         { ...OTHERS_TOO, description: `What changes. ${aClass(kind)}${unreviewed(kind)}${kept}` },
       ),
     },
-    { $id: `${nameOf(kind)}ClassUpdate`, additionalProperties: false },
+    { $id: `${capitalizeKind(kind)}ClassUpdate`, additionalProperties: false },
   );
 }
 
@@ -121,12 +121,12 @@ function pick(members: TProperties, names: readonly string[]): TProperties {
   return Object.fromEntries(Object.entries(members).filter(([name]) => names.includes(name)));
 }
 
-function nameOf(kind: GoogleKind): string {
+function capitalizeKind(kind: GoogleKind): string {
   return `${kind.charAt(0).toUpperCase()}${kind.slice(1)}`;
 }
 
 function aClass(kind: GoogleKind): string {
-  return `${/^[AEIOU]/.test(nameOf(kind)) ? "An" : "A"} \`${nameOf(kind)}Class\` of Google's REST API.`;
+  return `${/^[AEIOU]/.test(capitalizeKind(kind)) ? "An" : "A"} \`${capitalizeKind(kind)}Class\` of Google's REST API.`;
 }
 
 function unreviewed(kind: GoogleKind): string {

@@ -2,7 +2,10 @@ import type { GoogleKind } from "../../../domain/channels/wallet.ts";
 import { isJsonArray, isJsonObject, type Json, type JsonObject, numberOf } from "../../../domain/texts/json.ts";
 import { type Checked, checkEach, Fault, fault, readFilledText } from "./readers.ts";
 
-/** What Google's reference calls required in an object of each kind, beside its ids, its state and what has a default here. */
+/**
+ * Required members of an object of each kind according to Google's reference, beside its ids, its state and members
+ * with a default here.
+ */
 export const REQUIRED_OF_OBJECT: Readonly<Record<GoogleKind, readonly string[]>> = {
   generic: [],
   eventTicket: [],
@@ -13,8 +16,8 @@ export const REQUIRED_OF_OBJECT: Readonly<Record<GoogleKind, readonly string[]>>
   flight: ["passengerName", "reservationInfo"],
 };
 
-/** What an object lacks that its kind requires; null: nothing. `path`: what stands before its members' names. */
-export function lackOf(kind: GoogleKind, object: JsonObject, path: string): Fault | null {
+/** Finds a missing member that the object's kind requires, or returns null. `path`: the prefix of its members' names. */
+export function findLack(kind: GoogleKind, object: JsonObject, path: string): Fault | null {
   const missing = REQUIRED_OF_OBJECT[kind].find((name) => (object[name] ?? null) === null);
   if (missing !== undefined) return fault(`${path}.${missing}`, "is required");
   return kind === "transit" ? lackOfTransit(object, path) : null;

@@ -1,17 +1,17 @@
 import { GOOGLE_KINDS, type GoogleContent, type GoogleKind } from "../../../domain/channels/wallet.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../../domain/texts/json.ts";
-import { lackOf, readMoney, readPoints } from "./google-object-members.ts";
+import { findLack, readMoney, readPoints } from "./google-object-members.ts";
 import {
   type Checked,
   checkEach,
   checkJson,
   checkMembers,
   checkSize,
+  choiceReader,
   Fault,
   fault,
   GOOGLE_ACCENT,
   MemberNames,
-  oneOf,
   type Reader,
   readFilledText,
   readGoogleColour,
@@ -46,7 +46,7 @@ export const ITEMS_MAX = 50;
 
 /** Members of an object that we check; Google receives and checks all others unchanged. */
 const OBJECT: Readonly<Record<string, Reader>> = {
-  state: (value, field) => oneOf(OBJECT_STATES)(typeof value === "string" ? value.toUpperCase() : value, field),
+  state: (value, field) => choiceReader(OBJECT_STATES)(typeof value === "string" ? value.toUpperCase() : value, field),
   ticketHolderName: readText,
   ticketNumber: readText,
   ticketType: readLocalized,
@@ -78,7 +78,7 @@ export function readGooglePass(members: GoogleMembers, context: GoogleContext): 
   if (classId instanceof Fault) return classId;
   const serial = readId(members.get("objectId"), "pass_data.object_id", issuerId);
   if (serial instanceof Fault) return serial;
-  const kind = oneOf(GOOGLE_KINDS)(unsetAs(members.get("classType"), context.kind), "pass_data.class_type");
+  const kind = choiceReader(GOOGLE_KINDS)(unsetAs(members.get("classType"), context.kind), "pass_data.class_type");
   if (kind instanceof Fault) return kind;
   const given = unsetAs(members.get("objectData"), null);
   if (given === null) return fault("pass_data.object_data", "is required");
@@ -86,7 +86,7 @@ export function readGooglePass(members: GoogleMembers, context: GoogleContext): 
   const ids = { id: serial, classId };
   const others = wrongId(given, ids) ?? readObject(given, { kind, title });
   if (others instanceof Fault) return others;
-  const lack = isPart ? null : lackOf(kind, others, "pass_data.object_data");
+  const lack = isPart ? null : findLack(kind, others, "pass_data.object_data");
   if (lack !== null) return lack;
   const object = { ...others, ...ids };
   return checkSize(object) ?? { serial, content: { type: "google", kind, classId, object } };

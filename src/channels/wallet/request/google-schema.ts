@@ -2,7 +2,7 @@ import { type TProperties, Type } from "@sinclair/typebox";
 import { GOOGLE_KINDS } from "../../../domain/channels/wallet.ts";
 import { enumOf, optional } from "../../../http/schemas.ts";
 import { ITEMS_MAX, MODULE_ID, OBJECT_ID, OBJECT_STATES } from "./google-pass.ts";
-import { partOf } from "./part-of.ts";
+import { toPart } from "./part-of.ts";
 
 /** Google passes in the API document. Other members are sent to Google unchanged. */
 
@@ -70,7 +70,7 @@ const OBJECT_MEMBERS: TProperties = {
   reservationInfo: Type.Object({}, { ...OTHERS_TOO, description: "Required of a flight." }),
 };
 
-const GooglePassObject = Type.Object(partOf(OBJECT_MEMBERS), {
+const GooglePassObject = Type.Object(toPart(OBJECT_MEMBERS), {
   $id: "GooglePassObject",
   ...OTHERS_TOO,
   description:
@@ -113,7 +113,7 @@ export const GooglePassChange = Type.Object(
     class_type: classType,
     object_id: Type.Optional(objectId),
     object_data: optional(GooglePassObject),
-    ...partOf(OBJECT_MEMBERS),
+    ...toPart(OBJECT_MEMBERS),
   },
   {
     $id: "GooglePassChange",

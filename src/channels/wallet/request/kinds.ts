@@ -3,20 +3,20 @@ import { enumOf, optional } from "../../../http/schemas.ts";
 import { walletLimits } from "../limits.ts";
 import { readColour, readDate } from "./apple-values.ts";
 import {
+  choiceReader,
   integerBetween,
-  listOf,
+  listReader,
   numberBetween,
-  oneOf,
   type Reader,
   readAnyObject,
   readFilledText,
   readFlag,
   readText,
   readUrl,
-  recordOf,
+  recordReader,
 } from "./readers.ts";
 
-/** What a member may be: how it is read, and what the API document says of it. */
+/** The type of a member: its reader, and its schema in the API document. */
 export interface Kind {
   readonly read: Reader;
   readonly schema: TSchema;
@@ -62,15 +62,15 @@ export function number(minimum: number, maximum: number): Kind {
 }
 
 export function one(of: readonly string[]): Kind {
-  return kind(oneOf(of), enumOf(of));
+  return kind(choiceReader(of), enumOf(of));
 }
 
 export function list({ read, schema }: Kind, maxItems: number): Kind {
-  return kind(listOf(read, maxItems), Type.Array(schema, { maxItems }));
+  return kind(listReader(read, maxItems), Type.Array(schema, { maxItems }));
 }
 
 export function record(kinds: Kinds, required: readonly string[] = [], options: ObjectOptions = {}): Kind {
-  return kind(recordOf(readersOf(kinds), required), Type.Object(schemasOf(kinds, required), options));
+  return kind(recordReader(toReaders(kinds), required), Type.Object(toSchemas(kinds, required), options));
 }
 
 /** All of them of one kind. */
@@ -78,12 +78,12 @@ export function all(names: readonly string[], of: Kind): Kinds {
   return Object.fromEntries(names.map((name) => [name, of]));
 }
 
-export function readersOf(kinds: Kinds): Readonly<Record<string, Reader>> {
+export function toReaders(kinds: Kinds): Readonly<Record<string, Reader>> {
   return Object.fromEntries(Object.entries(kinds).map(([name, { read }]) => [name, read]));
 }
 
-/** What is not required may be left out or null. */
-export function schemasOf(kinds: Kinds, required: readonly string[]): TProperties {
+/** Converts kinds to schemas; a member that is not required may be absent or null. */
+export function toSchemas(kinds: Kinds, required: readonly string[]): TProperties {
   return Object.fromEntries(
     Object.entries(kinds).map(([name, { schema }]) => [name, required.includes(name) ? schema : optional(schema)]),
   );

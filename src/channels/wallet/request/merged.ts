@@ -23,9 +23,9 @@ export function mergedApple(under: AppleMembers, over: AppleMembers): AppleMembe
   const languages = mergedLanguages(under.get("localizations"), over.get("localizations"));
   if (languages !== undefined) result.set("localizations", languages);
   for (const place of FIELD_PLACES) {
-    const off = new Set(fieldsOf(over, place).flatMap((field) => (field["value"] === null ? [field["key"]] : [])));
+    const off = new Set(listFields(over, place).flatMap((field) => (field["value"] === null ? [field["key"]] : [])));
     if (off.size === 0) continue;
-    const left = fieldsOf(result, place).filter(({ key, value }) => !off.has(key) || (value ?? null) !== null);
+    const left = listFields(result, place).filter(({ key, value }) => !off.has(key) || (value ?? null) !== null);
     result.set(place, left);
   }
   if ((result.get("style") ?? "generic") === (under.get("style") ?? "generic")) return result;
@@ -39,12 +39,12 @@ function withMoved(under: AppleMembers, over: AppleMembers): AppleMembers {
   // Null: in several places, where one takes it off.
   const named = new Map<Json | undefined, string | null>();
   for (const place of FIELD_PLACES) {
-    for (const { key } of fieldsOf(over, place)) named.set(key, (named.get(key) ?? place) === place ? place : null);
+    for (const { key } of listFields(over, place)) named.set(key, (named.get(key) ?? place) === place ? place : null);
   }
   const result = new Map(under);
   const moved = new Map<string, JsonObject[]>(FIELD_PLACES.map((place) => [place, []]));
   for (const from of FIELD_PLACES) {
-    const fields = fieldsOf(under, from);
+    const fields = listFields(under, from);
     const staying = fields.filter(({ key }) => (named.get(key) ?? from) === from);
     if (staying.length === fields.length) continue;
     result.set(from, staying);
@@ -53,12 +53,15 @@ function withMoved(under: AppleMembers, over: AppleMembers): AppleMembers {
       if (to !== from) moved.get(to)?.push(field);
     }
   }
-  for (const [to, fields] of moved) if (fields.length > 0) result.set(to, [...fieldsOf(result, to), ...fields]);
+  for (const [to, fields] of moved) if (fields.length > 0) result.set(to, [...listFields(result, to), ...fields]);
   return result;
 }
 
-/** The fields at a place; none where it holds no list. What is no object is left to the check of the result. */
-function fieldsOf(members: AppleMembers, place: string): readonly JsonObject[] {
+/**
+ * Lists the fields in a position; empty if its value is no list. Items that are no objects are left to the check of the
+ * result.
+ */
+function listFields(members: AppleMembers, place: string): readonly JsonObject[] {
   const fields = members.get(place);
   return isJsonArray(fields) ? fields.filter(isJsonObject) : [];
 }
@@ -87,19 +90,20 @@ function merged(
 }
 
 /**
- * A list without a single key replaces all, as nothing in it says what it changes; an empty one changes nothing.
+ * Merges lists by key. A list without any key replaces the whole former list, because its items cannot be matched; an
+ * empty list has no effect.
  *
  * A value that is not a list is not merged, nor is a second item with the key of another: checking the result reports it.
  */
 function mergedLists(under: Json | undefined, over: Json, by: string): Json {
   if (!isJsonArray(under) || !isJsonArray(over)) return over;
-  const hasKey = (item: Json) => keyOf(item, by) !== undefined;
+  const hasKey = (item: Json) => readKey(item, by) !== undefined;
   if (over.length > 0 && !over.some(hasKey)) return over;
   const items: Json[] = over.every(hasKey) ? [...under] : under.filter(hasKey);
-  const places = placesOf(items, by);
+  const places = indexItems(items, by);
   const changed = new Set<number>();
   for (const item of over) {
-    const at = places.get(keyOf(item, by));
+    const at = places.get(readKey(item, by));
     if (at === undefined || changed.has(at)) {
       items.push(item);
     } else {
@@ -110,18 +114,18 @@ function mergedLists(under: Json | undefined, over: Json, by: string): Json {
   return items;
 }
 
-/** Where the first item with each key is. */
-function placesOf(items: readonly Json[], by: string): ReadonlyMap<Json | undefined, number> {
+/** Maps each key to the position of its first item. */
+function indexItems(items: readonly Json[], by: string): ReadonlyMap<Json | undefined, number> {
   const places = new Map<Json | undefined, number>();
   for (const [at, item] of items.entries()) {
-    const key = keyOf(item, by);
+    const key = readKey(item, by);
     if (key !== undefined && !places.has(key)) places.set(key, at);
   }
   return places;
 }
 
-/** Undefined: it has none. */
-function keyOf(item: Json, by: string): Json | undefined {
+/** Reads an item's key; undefined if it has none. */
+function readKey(item: Json, by: string): Json | undefined {
   const key = isJsonObject(item) && Object.hasOwn(item, by) ? item[by] : undefined;
   return key === null ? undefined : key;
 }

@@ -14,10 +14,7 @@ import type { Refusal } from "../../../http/sending/acceptance.ts";
 import { unknownMember } from "../../../http/sending/acceptance.ts";
 import { walletLimits } from "../limits.ts";
 
-/**
- * What is wrong with a request: `pass_data.style must be one of …`. A class, because values of a body can have any
- * members.
- */
+/** An error in a request: `pass_data.style must be one of …`. A class, because values of a body can have any members. */
 export class Fault implements Refusal {
   readonly status = 400;
   constructor(
@@ -27,7 +24,7 @@ export class Fault implements Refusal {
   ) {}
 }
 
-/** A value that passed its check, or what is wrong with it. */
+/** A value that passed its check, or its fault. */
 export type Checked<T> = T | Fault;
 
 /** `what` completes the sentence that begins with the field. */
@@ -84,7 +81,7 @@ export function readFilledText(value: Json, field: string): Checked<string> {
   return fault(field, "must not be empty");
 }
 
-/** What a barcode says: for machines, so it may have control characters, as those of GS1 and binary ones do. */
+/** Reads a barcode's message, which is for machines and may have control characters, as in GS1 and binary barcodes. */
 export function readCode(value: Json, field: string): Checked<string> {
   if (typeof value !== "string") return fault(field, "must be a string");
   if (value.trim() === "") return fault(field, "must not be empty");
@@ -97,7 +94,7 @@ export const readFlag: Reader = (value, field) => {
   return typeof value === "boolean" ? value : fault(field, "must be true or false");
 };
 
-export function oneOf<T extends string>(allowed: readonly T[]): (value: Json, field: string) => Checked<T> {
+export function choiceReader<T extends string>(allowed: readonly T[]): (value: Json, field: string) => Checked<T> {
   return (value, field) => allowed.find((one) => one === value) ?? fault(field, `must be one of ${allowed.join(", ")}`);
 }
 
@@ -117,7 +114,7 @@ export function integerBetween(min: number, max: number): Reader {
   };
 }
 
-export function listOf(read: Reader, max: number): Reader {
+export function listReader(read: Reader, max: number): Reader {
   return (value, field) => {
     if (!Array.isArray(value)) return fault(field, "must be a list");
     if (value.length > max) return fault(field, `must not have more than ${max} items`);
@@ -126,7 +123,7 @@ export function listOf(read: Reader, max: number): Reader {
 }
 
 /** An object of known, non-null members; drops empty ones. */
-export function recordOf(readers: Readonly<Record<string, Reader>>, required: readonly string[] = []): Reader {
+export function recordReader(readers: Readonly<Record<string, Reader>>, required: readonly string[] = []): Reader {
   const names = new MemberNames(Object.keys(readers));
   return (value, field) => {
     if (!isJsonObject(value)) return fault(field, "must be an object");
@@ -221,7 +218,7 @@ function checkStorable(text: string, field: string): Fault | null {
 
 const QUOTED_CHARS_MAX = 100;
 
-/** What null says of a member: that it was not given, or that a pass must lose it. */
+/** The meaning of a null member: it is absent, or it removes the pass's member. */
 export type NullMeans = "absent" | "removed";
 
 /**

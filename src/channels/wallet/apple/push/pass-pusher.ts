@@ -174,7 +174,7 @@ export class PassPusher {
 
 /**
  * Tokens of Google's and Huawei's push services, which wallets for Android register: Apple would refuse them and count
- * it against the certificate. Those wallets poll for updates.
+ * it against the certificate. Such wallets poll for updates.
  */
 const FOREIGN = /[:.=+~]|^APA91b/;
 
