@@ -390,12 +390,15 @@ export class EmailChannel implements Channel {
   }
 }
 
-/** A host name without a dot is not confidential, and may be an ordinary word (`mail`). */
+/**
+ * Lists the words to hide from tenants. A host name without a dot is not confidential, and may be an ordinary word
+ * (`mail`).
+ */
 function listConfidentialWords({ user, password, host }: SmtpServer, own: boolean): readonly string[] {
   return own || !/[.:]/.test(host) ? [user, password] : [user, password, host];
 }
 
-/** The message's own choice overrides its template's, which overrides the tenant's. */
+/** Merges the choices: the message's own overrides its template's, which overrides the tenant's. */
 function resolveTracking({ tracking, template }: EmailPayload, tenant: Tenant): Required<TrackingChoice> {
   const { tracking: usual } = template === undefined ? {} : (tenant.emailTemplates.get(template) ?? {});
   return { ...DEFAULT_TRACKING, ...tenant.tracking, ...usual, ...tracking };

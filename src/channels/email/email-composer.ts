@@ -33,8 +33,8 @@ export class EmailComposer {
   private readonly htmls = new TextCache(TEMPLATE_CACHE_CHARS, (html) => new HtmlTemplate(html));
 
   /**
-   * `unsubscribeUrl` is called only for a message that displays the address; without it, a sample is used, as in
-   * previews.
+   * Composes the message's content. `unsubscribeUrl` is called only for a message that displays the address; without
+   * it, a sample is used, as in previews.
    */
   compose(
     payload: EmailPayload,
@@ -85,7 +85,10 @@ interface Source {
   readonly text: string | null;
 }
 
-/** Inline HTML overrides a template, and inline text overrides the template's. Null if the template no longer exists. */
+/**
+ * Finds the message's texts: inline HTML overrides a template, and inline text overrides the template's. Null if the
+ * template no longer exists.
+ */
 function findSource({ subject, html, text, template: slug }: EmailPayload, tenant: Tenant): Source | null {
   if (html !== undefined || slug === undefined) {
     if (html === undefined && text === undefined) return null;

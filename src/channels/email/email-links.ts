@@ -17,7 +17,7 @@ export class EmailLinks {
     this.base = publicUrl.replace(/\/+$/, "");
   }
 
-  /** One-click unsubscribe (RFC 8058, 3.1). A DKIM signature must cover both headers. */
+  /** Returns the headers for one-click unsubscribe (RFC 8058, 3.1). A DKIM signature must cover both. */
   headers(job: QueuedJob): readonly (readonly [name: string, value: string])[] {
     return [
       ["List-Unsubscribe", `<${this.unsubscribeUrl(job)}>`],

@@ -33,7 +33,7 @@ export function emailEndpoints(ports: EmailEndpointPorts): readonly Endpoint[] {
   ];
 }
 
-/** The channel's part of the registry. */
+/** Creates the channel's part of the registry. */
 export function emailRegistry({ credentials }: RegistryTools): EmailRegistry {
   return {
     async putEmailCredentials(tenantId, given) {

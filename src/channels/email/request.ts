@@ -199,7 +199,7 @@ function undotted({ subject, html, text, data }: JsonObject): Refusal | null {
   return null;
 }
 
-/** HTML takes precedence over a template, which may still supply the subject. */
+/** Refuses an unknown template. HTML takes precedence over a template, which may still supply the subject. */
 function unknownTemplate(tenant: Tenant, body: JsonObject): Refusal | null {
   const template = body["template_id"];
   if (typeof template !== "string" || template === "" || tenant.emailTemplates.has(template)) return null;
@@ -226,7 +226,7 @@ function unsoundHtml(body: JsonObject): Refusal | null {
   return { status: 422, code: "html_violation", param: "html", message, violations };
 }
 
-/** Text alone is the message; beside HTML or a template it may be empty. */
+/** Checks the text, which may be empty beside HTML or a template, but not alone. */
 function unsoundText(body: JsonObject): Refusal | null {
   const { text, html, template_id, data } = body;
   if (typeof text !== "string") return null;

@@ -35,7 +35,7 @@ export interface WalletEndpointPorts {
   readonly telemetry: Pick<Telemetry, "log" | "count">;
 }
 
-/** Wallet passes: endpoints for tenants' passes and classes, for devices, and for operators. */
+/** Lists the endpoints for tenants' passes and classes, for devices, and for operators. */
 export function walletEndpoints(ports: WalletEndpointPorts): readonly Endpoint[] {
   const fileTurns = new CallTurns(walletLimits.fileReads, ports.clock);
   return [
@@ -52,7 +52,7 @@ export function walletEndpoints(ports: WalletEndpointPorts): readonly Endpoint[]
   ];
 }
 
-/** The channel's part of the registry. */
+/** Creates the channel's part of the registry. */
 export function walletRegistry({ credentials }: RegistryTools): WalletRegistry {
   return {
     putAppleCredentials: (tenantId, signer) => credentials.put(appleSecret(tenantId, signer), "wallet"),

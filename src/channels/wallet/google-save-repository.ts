@@ -90,7 +90,10 @@ async function findPass(
   return { passId, tenantId, serial };
 }
 
-/** The number of saves before a pass's first callback is unknown, so a removal alone does not give the number left. */
+/**
+ * Counts a save or a removal. The number of saves before a pass's first callback is unknown, so a removal alone does
+ * not give the number left.
+ */
 async function count(transaction: AnyDb, passId: string, event: string): Promise<void> {
   if (event === "save") {
     await transaction

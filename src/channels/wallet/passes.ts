@@ -214,7 +214,7 @@ export interface PassDevices {
   register(registration: Registration): Promise<"created" | "known" | "full">;
   /** Returns whether the device had the pass. */
   unregister(deviceId: string, passId: string): Promise<boolean>;
-  /** Devices that have the pass. */
+  /** Lists the devices that have the pass. */
   targets(passId: string): Promise<readonly PushTarget[]>;
   count(passId: string): Promise<number>;
   /**

@@ -12,7 +12,7 @@ import { walletWebhookBody } from "./operator-bodies.ts";
 
 export interface WalletWebhookPorts {
   readonly registry: {
-    /** Null removes the webhook. The caller has checked the address. */
+    /** Stores the address, which the caller has checked; null removes the webhook. */
     putWalletWebhook(tenantId: string, url: string | null): Promise<Done | Missing<"tenant">>;
   };
   readonly wallet: { readonly outbound: OutboundGuard };

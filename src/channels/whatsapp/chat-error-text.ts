@@ -10,8 +10,8 @@ export interface ChatError {
 }
 
 /**
- * An error text for the tenant, for an error in an answer and for one that comes later with a status: `name`, which
- * identifies it, followed by the provider's words on one line, bounded, without repetitions or access tokens.
+ * Formats an error for the tenant, from an answer or a later status: `name`, which identifies it, followed by the
+ * provider's words on one line, bounded, without repetitions or access tokens.
  */
 export function chatErrorText(name: string, { message, details }: ChatError): string {
   // Most messages also begin with the code: "(#132000) Number of parameters …".

@@ -18,7 +18,7 @@ export function whatsappCredentialsPlace(tenantId: string): SecretPlace {
   return { tenantId, kind: WHATSAPP_KIND, field: "credentials" };
 }
 
-/** The stored form of the credentials. */
+/** Converts the credentials to their stored form. */
 export function whatsappSecret(
   tenantId: string,
   { phone_number_id, access_token, business_account_id }: WhatsappCredentials,
@@ -36,7 +36,7 @@ export function whatsappSecret(
   return done({ place: whatsappCredentialsPlace(tenantId), text });
 }
 
-/** Reads back what `whatsappSecret` wrote. */
+/** Parses the output of `whatsappSecret`. */
 export function parseWhatsappCredentials(text: string): WhatsappSender {
   const value: unknown = JSON.parse(text);
   const members = isJsonObject(value) ? value : {};

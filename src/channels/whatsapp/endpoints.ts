@@ -34,7 +34,7 @@ interface EndpointPorts {
   readonly telemetry: Telemetry;
 }
 
-/** All endpoints of the chat channel. */
+/** Lists all endpoints of the chat channel. */
 export function whatsappEndpoints(ports: EndpointPorts): readonly Endpoint[] {
   const { platform, registry, whatsapp, directory, clock, telemetry } = ports;
   const { windows, templates } = whatsapp;
@@ -50,7 +50,7 @@ export function whatsappEndpoints(ports: EndpointPorts): readonly Endpoint[] {
   ];
 }
 
-/** The channel's part of the registry. */
+/** Creates the channel's part of the registry. */
 export function whatsappRegistry({ database, changes, credentials }: RegistryTools): WhatsappRegistry {
   return {
     aliases: new AliasRepository(database, changes),

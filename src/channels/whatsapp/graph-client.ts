@@ -121,7 +121,7 @@ function isText(value: unknown): value is string {
   return typeof value === "string" && value !== "";
 }
 
-/** Some gateways pass the code on as text. */
+/** Parses a code, which some gateways pass on as text. */
 function parseCode(code: unknown): number | null {
   const number = typeof code === "string" && /^\d{1,9}$/.test(code) ? Number(code) : code;
   return typeof number === "number" && Number.isSafeInteger(number) ? number : null;

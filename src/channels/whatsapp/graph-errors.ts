@@ -115,7 +115,7 @@ const UNKNOWN_FAULT = buildRule({ follows: "retry" });
 /** A gateway that timed out knows no more than we do after a time-out. */
 const GATEWAY_TIMEOUT = buildRule({ follows: "unknown_outcome" });
 
-/** The code decides; for unknown codes, the class of the HTTP status. */
+/** Finds the rule by the error's code or, for unknown codes, by the class of the HTTP status. */
 export function ruleFor({ code, status }: GraphError): ErrorRule {
   if (code === 1 && status >= 500) return UNKNOWN_FAULT;
   const known = code === null ? undefined : BY_CODE.get(code);

@@ -4,8 +4,8 @@ import type { TemplatePayload, WhatsappPayload } from "./payload.ts";
 import { filledComponents } from "./templates/components.ts";
 
 /**
- * The request body of a message. Every callback returns `callbackData`, which identifies the job even if the reply to
- * this request never arrived.
+ * Builds the request body of a message. Every callback returns `callbackData`, which identifies the job even if the
+ * reply to this request never arrived.
  */
 export function graphMessage(payload: WhatsappPayload, callbackData: string): JsonObject {
   return {

@@ -263,7 +263,7 @@ function complaintAboutRows(sections: Json | undefined, where: string): string |
   return new Set(ids).size < ids.length ? `${where} has two rows with the same id` : null;
 }
 
-/** Buttons, or rows of a list. */
+/** Checks buttons, or rows of a list. */
 function complaintAboutChoices(
   choices: readonly JsonObject[],
   where: string,

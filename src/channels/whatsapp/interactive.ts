@@ -103,7 +103,7 @@ function complaintAround(
   );
 }
 
-/** Null if the body contains the provider's action itself. */
+/** Finds the kind; null if the body contains the provider's action itself. */
 function findKind({ type, action }: JsonObject): InteractiveKind | null {
   if (typeof type !== "string" || action !== undefined) return null;
   return Object.hasOwn(INTERACTIVE_KINDS, type) ? (INTERACTIVE_KINDS[type] ?? null) : null;

@@ -20,7 +20,7 @@ const NOT_IN_LINKS = /[\s\p{Cc}\p{Cs}]/u;
 export const LINK_PATTERN = "^https://[^\\x00-\\x20\\x7f-\\xa0]+$";
 const MEDIA_ID = /^[A-Za-z0-9_-]{1,100}$/;
 
-/** An https address in a body. */
+/** Returns the schema of an https address in a body. */
 export function linkSchema(description: string) {
   return Type.String({ maxLength: limits.linkUrlBytesMax, pattern: LINK_PATTERN, description });
 }

@@ -23,7 +23,7 @@ export class NumberBreaker {
     return this.strikes >= STRIKES_MAX;
   }
 
-  /** Milliseconds until a message may go; 0: now. */
+  /** Returns the milliseconds until a message may be sent; 0: now. */
   waitMs(nowMs: number): number {
     if (!this.isOpen) return 0;
     if (nowMs < this.pausedUntilMs) return this.pausedUntilMs - nowMs;

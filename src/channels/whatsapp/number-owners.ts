@@ -39,7 +39,7 @@ export class NumberOwners {
     );
   }
 
-  /** While the registry is unavailable, the last known owners are used. */
+  /** Reads the owners again; while the registry is unavailable, the last known ones are used. */
   private async renew(isKnown: boolean): Promise<void> {
     this.reading ??= this.read();
     await (isKnown ? this.reading.catch(() => undefined) : this.reading);

@@ -140,7 +140,7 @@ function newState(): NumberState {
   };
 }
 
-/** Milliseconds for which the token counts as refused. */
+/** Returns the milliseconds for which the token counts as refused. */
 function refusedFor({ refusedToken, refusedUntilMs }: NumberState, token: string, nowMs: number): number {
   return refusedToken === token ? Math.max(0, refusedUntilMs - nowMs) : 0;
 }

@@ -84,7 +84,7 @@ function contactIds(contact: JsonObject): PersonIds {
   return personIds([contact["wa_id"], contact["user_id"], contact["parent_user_id"]]);
 }
 
-/** Some gateways put a person's id in the number's member. */
+/** Reads the ids; some gateways put a person's id in the number's member. */
 function personIds([number, user, parent]: readonly [Json | undefined, Json | undefined, Json | undefined]): PersonIds {
   const isId = typeof number === "string" && WHATSAPP_USER_ID.test(number);
   return {

@@ -21,7 +21,7 @@ export class RecipientSpacing {
 
   constructor(private readonly clock: Clock) {}
 
-  /** Milliseconds until a message to the recipient may be retried; 0: send it now. */
+  /** Returns the milliseconds until a message to the recipient may be sent; 0: now. */
   enter(phoneNumberId: string, recipient: string): number {
     const key = `${phoneNumberId}/${recipient}`;
     const pair = this.pairs.get(key);

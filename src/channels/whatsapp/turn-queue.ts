@@ -22,7 +22,7 @@ export class TurnQueue {
   /** When the next message is due under even spacing (monotonic ms). */
   private nextMs = Number.NEGATIVE_INFINITY;
 
-  /** Milliseconds until the tenant may send a message; 0: now. */
+  /** Returns the milliseconds until the tenant may send a message; 0: now. */
   waitMs(tenantId: string, nowMs: number, perSecond: number): number {
     this.dropAbsent(nowMs);
     const turn = this.turns.get(tenantId);
@@ -63,7 +63,7 @@ export class TurnQueue {
   }
 }
 
-/** The rest of the burst after the first message has taken its share. */
+/** Returns the rest of the burst after the first message has taken its share. */
 function burstMs(intervalMs: number): number {
   return Math.max(0, limits.paceBurstMs - intervalMs);
 }

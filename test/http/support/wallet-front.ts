@@ -88,7 +88,7 @@ function walletOf(
   { passes, devices, googleClasses, googleSaves }: OpenRegistry,
   platform: PlatformCredentials,
 ): WalletPorts {
-  const bundleOf = async (pass: Pass, _tenant: Tenant): Promise<PassBundle | null> => {
+  const getBundle = async (pass: Pass, _tenant: Tenant): Promise<PassBundle | null> => {
     const kept = await passes.bundle(pass.passId);
     if (kept !== null && kept.version >= pass.version) return kept;
     return passes.putBundle(pass.passId, pass.version, new TextEncoder().encode(`bundle ${pass.version}`));
@@ -110,7 +110,7 @@ function walletOf(
     passes,
     devices,
     saves: googleSaves,
-    bundles: { getBundle: bundleOf },
+    bundles: { getBundle },
     classes: google.classes,
     google: {
       status: async () => ({ googleStatus: "ACTIVE", hasUsers: true, isInstalled: true, isCalledBack: true as const }),

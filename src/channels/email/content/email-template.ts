@@ -75,7 +75,7 @@ export class HtmlTemplate {
     return this.template.filled(values);
   }
 
-  /** With tracking pixel and links. */
+  /** Encodes the message with tracking pixel and links. */
   encodeTracked(values: readonly string[], tracking: Tracking): EncodedBody {
     this.skeleton ??= this.skeleton === undefined ? trackedSkeleton(this.template) : null;
     // If values can change its tags, it is parsed anew for each message.

@@ -65,7 +65,7 @@ function filledHtml(html: string, data: JsonObject): string | null {
   }
 }
 
-/** An upper bound. */
+/** Returns an upper bound of the number of placeholders. */
 function placeholdersIn(html: string): number {
   let count = 0;
   for (let at = html.indexOf("{{"); at !== -1; at = html.indexOf("{{", at + 2)) count += 1;

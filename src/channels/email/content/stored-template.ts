@@ -2,12 +2,12 @@ import type { EmailTemplate } from "../../../domain/channels/email.ts";
 import { isJsonObject, type JsonObject } from "../../../domain/texts/json.ts";
 import { trackingChoice } from "../payload.ts";
 
-/** An e-mail template in the form of its database column. */
+/** Converts an e-mail template to the form of its column. */
 export function emailTemplateBody({ subject, html, text, topic, tracking }: EmailTemplate): JsonObject {
   return { subject, html, text, ...(topic !== undefined && { topic }), ...(tracking !== undefined && { tracking }) };
 }
 
-/** Parses the template that `emailTemplateBody` wrote. */
+/** Parses the output of `emailTemplateBody`. */
 export function parseEmailTemplate(body: JsonObject): EmailTemplate {
   const { subject, html, text, topic, tracking } = body;
   if (typeof subject !== "string" || typeof html !== "string")

@@ -131,7 +131,7 @@ function skipBlanks(text: string, from: number): number {
   return at;
 }
 
-/** Space, tab, line feed and carriage return. */
+/** Whether the code is a space, tab, line feed or carriage return. */
 function isBlank(code: number): boolean {
   return code === SPACE || code === 0x09 || code === 0x0a || code === 0x0d;
 }
@@ -147,7 +147,7 @@ function isNameCode(code: number): boolean {
   return code > SPACE && code !== DOT && code !== BRACE_OPEN && code !== BRACE_CLOSE;
 }
 
-/** Own properties only: inherited properties are not data. */
+/** Looks up own properties only: inherited properties are not data. */
 function valueAt(data: JsonObject, path: readonly string[]): Json | undefined {
   let value: Json | undefined = data;
   for (const name of path) {

@@ -7,7 +7,8 @@ export interface Tracking {
   /** Address of the tracking pixel; null for no pixel. */
   readonly pixel: string | null;
   /**
-   * The address that replaces a link's own address, which is absolute, http or https; null leaves the link unchanged.
+   * Returns the address that replaces a link's own one, which is absolute, http or https; null leaves the link
+   * unchanged.
    */
   trackedUrl(url: string): string | null;
 }

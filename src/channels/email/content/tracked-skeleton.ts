@@ -24,7 +24,7 @@ interface SkeletonLink {
  */
 export interface TrackedSkeleton {
   readonly body: BodySkeleton;
-  /** The texts for the gaps of `body`. */
+  /** Returns the texts for the gaps of `body`. */
   fill(values: readonly string[], tracking: Tracking): readonly string[];
 }
 
@@ -33,7 +33,7 @@ const GAPS_MAX = 2_000;
 /** Longer HTML usually belongs to a single message, which is parsed once either way. */
 const CHARS_MAX = 256 * 1024;
 
-/** Null if a value could start or end a tag, because the links are then known only after filling. */
+/** Prepares a template; null if a value could start or end a tag, because the links are then known only after filling. */
 export function trackedSkeleton(template: Template): TrackedSkeleton | null {
   const { literals } = template;
   if (literals.length > GAPS_MAX) return null;

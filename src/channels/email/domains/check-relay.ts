@@ -94,7 +94,7 @@ async function organizationRecord(dns: DnsResolver, parents: readonly string[]):
   return shortest;
 }
 
-/** The names above a domain, from the longest to the top-level domain. A deep domain's walk skips some of them. */
+/** Lists the names above a domain, from the longest to the top-level domain. A deep domain's walk skips some of them. */
 function listParentDomains(domain: string): readonly string[] {
   const labels = domain.split(".").slice(1).slice(-WALKED_LABELS_MAX);
   return labels.map((_, first) => labels.slice(first).join("."));

@@ -15,7 +15,7 @@ export interface MxRecord {
 
 /** Looks names up, following aliases. Never rejects; answers within ten seconds. */
 export interface DnsResolver {
-  /** Each record's strings joined (RFC 7208, 3.3), one character per byte. */
+  /** Looks up TXT records, each with its strings joined (RFC 7208, 3.3), one character per byte. */
   txt(name: string): Promise<DnsAnswer<string>>;
   mx(name: string): Promise<DnsAnswer<MxRecord>>;
 }

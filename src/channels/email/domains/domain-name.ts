@@ -4,8 +4,8 @@ const CHARS_MAX = 220;
 const DOMAIN = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+(?!\d+$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
 /**
- * The domain in lower case, or null if the text is not a domain name. Internationalised domains are given in `xn--`
- * form.
+ * Returns the domain in lower case, or null if the text is not a domain name. Internationalised domains are given in
+ * `xn--` form.
  */
 export function parseDomainName(text: string): string | null {
   const domain = text.toLowerCase();

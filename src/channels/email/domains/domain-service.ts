@@ -155,7 +155,7 @@ export function statusAfter(status: DomainStatus, findings: readonly Finding[]):
   return findings.length > 0 && findings.every(({ result }) => result === "passed") ? "verified" : status;
 }
 
-/** ISO 8601 UTC in whole seconds. */
+/** Formats a time as ISO 8601 UTC in whole seconds. */
 function isoTime(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`;
 }

@@ -130,7 +130,7 @@ function senderDomainEndpoints(senderDomain: SenderDomain): readonly Endpoint[] 
   ];
 }
 
-/** The domain as tenants see it, plus the members for operators. */
+/** Adds the members for operators to the tenants' view of a domain. */
 function toOperatorDomain({ record, details }: DomainView) {
   return { ...record, ...details };
 }

@@ -6,8 +6,8 @@ import { parseTagList } from "./tag-list.ts";
  */
 
 /**
- * SPF at the return path (RFC 7208): exactly one record, in which the platform's `include` passes before any mechanism
- * that ends the evaluation. Other mechanisms are up to the tenant.
+ * Judges SPF at the return path (RFC 7208), which requires exactly one record, in which the platform's `include` passes
+ * before any mechanism that ends the evaluation. Other mechanisms are up to the tenant.
  */
 export function spfProblem(texts: readonly string[], include: string): string | null {
   const records = texts.filter((text) => /^v=spf1( |$)/i.test(text));
@@ -26,8 +26,8 @@ export function spfProblem(texts: readonly string[], include: string): string | 
 }
 
 /**
- * A DKIM key record (RFC 6376, 3.6.1): holds the public key, is not revoked, and allows e-mail and SHA-256. `publicKey`
- * is base64 without white space. Other TXT records at the same name are ignored.
+ * Judges a DKIM key record (RFC 6376, 3.6.1), which must contain the public key, must not be revoked, and must allow
+ * e-mail and SHA-256. `publicKey` is base64 without white space. Other TXT records at the same name are ignored.
  */
 export function dkimProblem(texts: readonly string[], publicKey: string): string | null {
   const keys = texts.map(parseTagList).filter((tags) => tags?.has("p") === true);
@@ -73,8 +73,8 @@ export function dmarcRecord(texts: readonly string[]): DmarcRecord | "many" | nu
 }
 
 /**
- * Whether receivers apply a DMARC record (RFC 9989, 4.7 and 4.10.1), whatever its policy. A record without `p` asks for
- * `none`, and so does one whose policies are not valid, if it names an address for reports; else DMARC does not apply.
+ * Judges whether receivers apply a DMARC record (RFC 9989, 4.7 and 4.10.1), whatever its policy. A record without `p`
+ * means `none`, as does one with invalid policies if it names an address for reports; otherwise DMARC does not apply.
  * Tags that are unknown or malformed are ignored.
  */
 export function dmarcProblem({ text }: DmarcRecord): string | null {
@@ -90,7 +90,7 @@ function isDmarc(text: string): boolean {
   return /^[vV]\s*=\s*DMARC1\s*(;|$)/.test(text);
 }
 
-/** The tags behind the version, with names in lower case. Null if one is repeated (RFC 6376, 3.2). */
+/** Parses the tags after the version, with names in lower case. Null if one is repeated (RFC 6376, 3.2). */
 function dmarcTags(text: string): ReadonlyMap<string, string> | null {
   const tags = new Map<string, string>();
   for (const part of text.split(";").slice(1)) {
@@ -113,7 +113,7 @@ function namesReports(rua: string | undefined): boolean {
 const DMARC_POLICIES: readonly string[] = ["none", "quarantine", "reject"];
 const QUOTED_CHARS_MAX = 120;
 
-/** An optional list, separated by colons; if absent, it allows everything. */
+/** Whether an optional list, separated by colons, allows one of the values; an absent list allows all. */
 function isListed(list: string | undefined, allowed: readonly string[]): boolean {
   return list === undefined || list.split(":").some((item) => allowed.includes(item.trim().toLowerCase()));
 }

@@ -48,7 +48,8 @@ export class StubResolver implements DnsResolver {
   }
 
   /**
-   * Recursive servers follow aliases themselves; if one stops before the end of the chain, this asks it for the rest.
+   * Queries a name. Recursive servers follow aliases themselves; if one stops before the end of the chain, the rest is
+   * queried separately.
    */
   private async lookUp(name: string, type: "TXT" | "MX"): Promise<DnsAnswer<AnswerRecord>> {
     let wanted = name.toLowerCase();

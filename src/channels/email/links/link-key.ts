@@ -24,7 +24,7 @@ export class LinkKey {
     this.blocks = createCipheriv("aes-256-ecb", hiding, null).setAutoPadding(false);
   }
 
-  /** HMAC-SHA-256 of the content. Throws `RangeError` if the content is longer than any link's. */
+  /** Computes HMAC-SHA-256 of the content. Throws `RangeError` if the content is longer than any link's. */
   hmac(content: Uint8Array): Buffer {
     this.inner.set(content, HASH_BLOCK_BYTES);
     const within = hash("sha256", this.inner.subarray(0, HASH_BLOCK_BYTES + content.length), "buffer");

@@ -191,7 +191,7 @@ ${againForm("Volver a intentarlo")}`,
   },
 };
 
-/** The address of the page may have another choice: each form names its own. */
+/** Builds a form that names its own choice, because the page's address may have another one. */
 function choiceForm(choice: Choice, button: string | Markup, style: "primary" | "quiet" = "primary"): Markup {
   return html`<form method="post" action="?choice=${choice}">
 <input type="hidden" name="List-Unsubscribe" value="One-Click">

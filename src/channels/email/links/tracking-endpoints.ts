@@ -24,7 +24,7 @@ interface Engagement {
   readonly by: KnownProgram | null;
 }
 
-/** The tracking pixel and the links in messages. Readers are not authenticated, and each action is counted once. */
+/** Serves the tracking pixel and the links in messages. Readers are not authenticated, and each action is counted once. */
 export function trackingEndpoints(ports: TrackingEndpointPorts): readonly Endpoint[] {
   return [
     endpoint({

@@ -139,7 +139,7 @@ export class LogFollower {
     return true;
   }
 
-  /** During a rotation the log does not exist for a moment. */
+  /** Reports a missing log after a delay, because a rotation removes it for a moment. */
   private noteMissing(): void {
     const { clock, path, onNote } = this.options;
     if (clock.monotonicMs() - this.seenMs < MISSING_MS) return;
@@ -152,7 +152,7 @@ export class LogFollower {
     this.options.onNote({ kind: "readable" });
   }
 
-  /** At the end of the file: closes it for good if the log is another file by now. */
+  /** Closes the file permanently at its end if the log is another file by now. */
   private async leaveWhenReplaced(file: LogFile): Promise<boolean> {
     const { path, clock } = this.options;
     const inode = await readInode(path);

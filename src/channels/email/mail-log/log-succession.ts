@@ -73,7 +73,7 @@ async function isThere({ path, size }: Seen, { offset, head }: LogPlace): Promis
   }
 }
 
-/** If a rotation renamed the file in the meantime, the next poll looks for it again. */
+/** Treats a missing file as absent: if a rotation renamed it in the meantime, the next poll finds it. */
 function nothingThere(error: unknown): null {
   if (hasCode(error, "ENOENT") || hasCode(error, "ENOTDIR")) return null;
   throw error;

@@ -202,7 +202,7 @@ export class MailLog {
     }
   }
 
-  /** Every line may have a new form from now on, so only one of them is logged at a time. */
+  /** Counts unreadable lines and logs a few of them, because every line may have a new form from now on. */
   private noteUnreadable(text: string): void {
     const { clock, telemetry, path } = this.options;
     telemetry.count("mail_log_lines_unreadable");

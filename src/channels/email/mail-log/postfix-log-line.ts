@@ -110,7 +110,7 @@ interface Fields {
   readonly status: string | null;
 }
 
-/** Unknown fields are kept, in any order: each release of Postfix may add some. */
+/** Parses fields in any order, including unknown ones, which any release of Postfix may add. */
 function parseFields(text: string): Fields {
   const named = new Map<string, string>();
   let at = 0;

@@ -149,7 +149,7 @@ function formatKey({ instance, queueId }: QueueRef): string {
   return `${instance}/${queueId}`;
 }
 
-/** Instance names contain no slash. */
+/** Extracts the instance's name, which contains no slash. */
 function extractInstance(key: string): string {
   return key.slice(0, key.indexOf("/"));
 }

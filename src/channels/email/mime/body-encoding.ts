@@ -35,7 +35,7 @@ export function isPlain(text: string): boolean {
 const NOT_PLAIN = /[\0-\x08\x0b\x0c\x0e-\x1f\x80-\uffff]/;
 const LONG_LINE = new RegExp(`^.{${PLAIN_LINE_MAX + 1},}`, "m");
 
-/** The number of ASCII letters minus the number of characters that quoted-printable would expand. */
+/** Counts the ASCII letters minus the characters that quoted-printable would expand. */
 export function latinSurplus(text: string): number {
   let surplus = 0;
   for (let at = 0; at < text.length; at += 1) {

@@ -104,13 +104,13 @@ function signed(bytes: Uint8Array, key: KeyObject): Promise<string> {
   });
 }
 
-/** RFC 6376, 3.4.2. */
+/** Canonicalises a header field (RFC 6376, 3.4.2). */
 function relaxedField(name: string, lines: string): string {
   const value = lines.replaceAll("\r\n", "").replace(/[ \t]+/g, " ");
   return `${name}:${value.replace(/^ | $/g, "")}`;
 }
 
-/** RFC 6376, 3.4.4, for a body with short lines that end with CRLF. */
+/** Canonicalises a body (RFC 6376, 3.4.4) that has short lines which end with CRLF. */
 function relaxedBody(body: string): string {
   const relaxed = relaxedLines(body);
   let end = relaxed.length;

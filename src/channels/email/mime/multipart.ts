@@ -124,8 +124,8 @@ function messageLines(body: Uint8Array): string | null {
 }
 
 /**
- * Encoded words must not be within quotes (RFC 2047, 5), so the type names the file in the form of its disposition (RFC
- * 2231).
+ * Names the file in the type in the form of its disposition (RFC 2231), because encoded words must not be within quotes
+ * (RFC 2047, 5).
  */
 function strictlyNamed(headers: string): string {
   if (!ENCODED_NAME.test(headers)) return headers;
@@ -135,7 +135,7 @@ function strictlyNamed(headers: string): string {
 
 const ENCODED_NAME = /;\s+name="=\?[^"]*"/;
 
-/** Neighbouring lines become one piece. */
+/** Joins neighbouring lines to one piece. */
 function joined(pieces: readonly (string | Uint8Array)[]): readonly (string | Uint8Array)[] {
   const list: (string | Uint8Array)[] = [];
   for (const piece of pieces) {
@@ -146,7 +146,7 @@ function joined(pieces: readonly (string | Uint8Array)[]): readonly (string | Ui
   return list;
 }
 
-/** Random, so no user's text can contain it. */
+/** Creates a random boundary, which no user's text can contain. */
 function newBoundary(): string {
   return `=_${randomUUID()}`;
 }

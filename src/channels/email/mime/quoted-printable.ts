@@ -48,7 +48,7 @@ export function softBroken(escaped: string): string {
 }
 
 /**
- * The soft-broken lines of an escaped text without line ends, and the rest, which goes on the last line whatever
+ * Splits an escaped text without line ends into soft-broken lines and the rest, which belongs to the last line whatever
  * follows.
  */
 export function brokenHead(escaped: string): { readonly lines: string; readonly rest: string } {
@@ -74,7 +74,7 @@ function encodeHex(text: string): string {
   return hex;
 }
 
-/** How much of the escaped text at `from` fits on a line; less than the rest, unless all of the rest fits. */
+/** Returns how much of the escaped text at `from` fits on a line; less than the rest, unless all of the rest fits. */
 function breakAt(escaped: string, from: number): number {
   const left = escaped.length - from;
   const window = Math.min(LINE_MAX, left);
@@ -85,7 +85,7 @@ function breakAt(escaped: string, from: number): number {
   return length - (isEscape(escaped, from + length) ? 3 : 1);
 }
 
-/** Length up to and including the last space or punctuation mark near the window's end; 0 if there is none. */
+/** Returns the length up to and including the last space or punctuation mark near the window's end; 0 if there is none. */
 function lengthToMark(escaped: string, from: number, window: number): number {
   for (let length = window; length > window - MARGIN; length -= 1) {
     if (isMark(escaped.charCodeAt(from + length - 1))) return length;

@@ -70,7 +70,10 @@ function feedbackIn(part: MimePart): readonly Finding[] {
   return NO_COMPLAINTS.has(type) ? [] : [UNREADABLE];
 }
 
-/** Outlook.com's programme (JMRP) returns the message as an attachment, with a field of its own. */
+/**
+ * Whether the message is a complaint from Outlook.com's programme (JMRP), which attaches the message and adds its own
+ * field.
+ */
 function isOutlookComplaint(message: MimePart): boolean {
   if (!message.mediaType.startsWith("multipart/")) return false;
   const isTheirs =
@@ -117,7 +120,10 @@ const PER_RECIPIENT = ["final-recipient", "action"];
 const KNOWN_FIELD =
   /^[ \t]{1,80}(?:original-recipient|final-recipient|action|status|remote-mta|diagnostic-code)[ \t]{0,9}:/i;
 
-/** `delayed` will be tried again; `relayed` and `expanded` are not known to have failed. Other words count by their status. */
+/**
+ * Whether the delivery failed. `delayed` will be retried; `relayed` and `expanded` are no proven failures. Other
+ * actions count by their status.
+ */
 function hasFailed(group: Fields): boolean {
   const action = /[a-z]+/.exec(group.get("action")?.toLowerCase() ?? "")?.[0];
   if (action?.startsWith("fail")) return true;
@@ -154,7 +160,7 @@ function typed(value: string | undefined): string {
   return (value ?? "").replace(/^\s{0,80}[\w-]{1,40}\s{0,10};/, "").trim();
 }
 
-/** The reply in `<mx.example.com #5.0.0 smtp; 550 5.1.1 …>`. */
+/** Extracts the reply from `<mx.example.com #5.0.0 smtp; 550 5.1.1 …>`. */
 function supplement(value: string | undefined): string {
   return (value ?? "").replace(/^<\S{1,255} #\S{1,20} \w{1,10};/, "").trim();
 }

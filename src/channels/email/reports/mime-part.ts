@@ -17,7 +17,7 @@ export class MimePart {
     return new MimePart(head, parseFields(head), body);
   }
 
-  /** The first field of this name (in lower case), unfolded, or null. */
+  /** Returns the first field of this name (in lower case), unfolded, or null. */
   field(name: string): string | null {
     return this.fields.get(name) ?? null;
   }
@@ -27,7 +27,7 @@ export class MimePart {
     return (/^[\w.+-]+\/[\w.+-]+/.exec(this.field("content-type") ?? "")?.[0] ?? "text/plain").toLowerCase();
   }
 
-  /** A parameter of the Content-Type, or null. */
+  /** Returns a parameter of the Content-Type, or null. */
   parameter(name: string): string | null {
     const found = new RegExp(`;\\s{0,80}${name}\\s{0,80}=\\s{0,80}(?:"([^"]{0,200})"|([^\\s;"]{1,200}))`, "i").exec(
       this.field("content-type") ?? "",
@@ -35,7 +35,7 @@ export class MimePart {
     return found === null ? null : (found[1] ?? found[2] ?? null);
   }
 
-  /** The body after transfer decoding. */
+  /** Decodes the body's transfer encoding. */
   content(): string {
     switch (this.field("content-transfer-encoding")?.trim().toLowerCase()) {
       case "base64":
@@ -49,7 +49,7 @@ export class MimePart {
     }
   }
 
-  /** The content as text: in its charset if that is known, otherwise as UTF-8 if it is valid, or as Latin-1. */
+  /** Decodes the content as text: in its charset if that is known, otherwise as UTF-8 if it is valid, or as Latin-1. */
   text(): string {
     const content = this.content();
     const charset = this.parameter("charset") ?? (content.includes(JAPANESE) ? "iso-2022-jp" : "utf-8");
@@ -62,7 +62,10 @@ export class MimePart {
     }
   }
 
-  /** The parts of a multipart, at most `PARTS_MAX`; empty for all other types. Does not descend into nested parts. */
+  /**
+   * Returns the parts of a multipart, at most `PARTS_MAX`; empty for all other types. Does not descend into nested
+   * parts.
+   */
   parts(): readonly MimePart[] {
     const boundary = this.mediaType.startsWith("multipart/") ? this.parameter("boundary") : null;
     if (boundary === null || boundary.length === 0 || boundary.length > BOUNDARY_CHARS_MAX) return [];

@@ -3,7 +3,7 @@ import { MimePart } from "../reports/mime-part.ts";
 
 /** Reads a few headers of a message that is stored as received. */
 
-/** The header block, one byte per character; at most `HEADER_BYTES_MAX` of it. */
+/** Returns the header block, one byte per character, up to `HEADER_BYTES_MAX`. */
 function headerBlock(source: Buffer): string {
   const end = source.indexOf("\r\n\r\n");
   return source.toString("latin1", 0, Math.min(end === -1 ? source.length : end + 2, HEADER_BYTES_MAX));
@@ -24,7 +24,7 @@ function idIn(field: string): RegExp {
   return new RegExp(String.raw`^${field}:(?:[ \t]|\r\n[ \t])*(<[^<>\r\n]{1,998}>)`, "im");
 }
 
-/** The subject as a person reads it: unfolded, with RFC 2047 words decoded. Empty if there is none. */
+/** Reads the subject, unfolded, with RFC 2047 words decoded. Empty if there is none. */
 export function subjectIn(source: Buffer): string {
   const raw = /^subject:((?:[^\r\n]|\r\n[ \t])*)/im.exec(headerBlock(source))?.[1] ?? "";
   // Folding adds only the line break (RFC 5322, 2.2.3); non-ASCII text is UTF-8 (RFC 6532).
@@ -33,7 +33,7 @@ export function subjectIn(source: Buffer): string {
   return line.replace(/(\?=)\s+(?==\?)/g, "$1").replace(/=\?([^?\s]+)\?([bq])\?([^?\s]*)\?=/gi, decodeWord);
 }
 
-/** Names and sizes of the files that a message carries. */
+/** Lists names and sizes of a message's files. */
 export function attachmentsIn(source: Buffer): readonly { readonly filename: string; readonly bytes: number }[] {
   const files: { filename: string; bytes: number }[] = [];
   const visit = (part: MimePart, depth: number) => {

@@ -237,7 +237,7 @@ type Verdict = Pick<DeliveryReport, "type" | "result" | "suppressRecipient">;
 
 const DELIVERED: Verdict = { type: "delivered", result: {}, suppressRecipient: null };
 
-/** Names the recipient if it is not the job's own. */
+/** Builds a report, which names the recipient if it is not the job's own. */
 function buildReport(job: MailedJob, to: string): DeliveryReport {
   const verdict = outcomeFor(to) === "bounced" ? bounce(to) : DELIVERED;
   const recipient = furtherRecipient(job, to);
@@ -254,7 +254,7 @@ function bounce(address: string): Verdict {
   };
 }
 
-/** A policy refusal (RFC 3463, X.7.1): a refusal of the address itself would be a bounce. */
+/** Creates a policy refusal (RFC 3463, X.7.1), because a refusal of the address itself would be a bounce. */
 function refusal(address: string): Error {
   return reply(550, `5.7.1 <${address}>: Recipient refused by local policy`);
 }

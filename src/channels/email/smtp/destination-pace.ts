@@ -166,7 +166,7 @@ function moveTo(destination: Destination, level: number): void {
   destination.weight = 0;
 }
 
-/** Each waiting message comes back after the one before it, so none returns in vain again and again. */
+/** Computes the wait. Each waiting message comes back after the one before it, so none returns in vain repeatedly. */
 function computeWaitMs(destination: Destination, { atOnce, spacingMs }: Step, nowMs: number): number {
   const apartMs = spacingMs > 0 ? spacingMs : WAIT_AT_ONCE_MS / atOnce;
   const dueMs = Math.max(destination.startedMs + apartMs, destination.lineEndMs + apartMs, nowMs + 1);

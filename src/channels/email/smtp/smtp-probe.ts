@@ -98,8 +98,8 @@ function authenticated(connection: SMTPConnection, { user, password }: SmtpServe
 }
 
 /**
- * A missing server, an untrusted certificate or permanently refused credentials: misconfigured. Any other error may be
- * gone in a minute.
+ * Converts an error. A missing server, an untrusted certificate or permanently refused credentials mean a wrong
+ * configuration; any other error may be temporary.
  */
 function toFinding(error: unknown): Finding {
   const of = (name: string): unknown => (error instanceof Error ? Reflect.get(error, name) : null);

@@ -99,9 +99,9 @@ const RULES: readonly Rule[] = [
 ];
 
 /**
- * The outcome of a failed submission. A failure is permanent only if the server said so about this message, or if only
- * the tenant can fix the cause. A failure before the message is offered is not the message's fault: the server counts
- * as unavailable, and no attempt is used up. That includes the platform's own problems (its credentials, its
+ * Converts a failed submission to an outcome. A failure is permanent only if the server said so about this message, or
+ * if only the tenant can fix the cause. A failure before the message is offered is not the message's fault: the server
+ * counts as unavailable, and no attempt is used up. That includes the platform's own problems (its credentials, its
  * certificate), which must not cost a tenant's message. It excludes a tenant's own server that permanently refuses the
  * stored credentials: only the tenant can fix that and must be informed at once, and mail servers lock accounts after
  * repeated wrong passwords.

@@ -69,7 +69,7 @@ interface AwaitedReplies {
   /** The limit of the reply that is due next. */
   readonly waits: "socketMs" | ReplyWait;
   onReply(reply: SmtpReply): void;
-  /** No more replies will come. */
+  /** Called when no more replies will come. */
   onEnd(error: unknown): void;
 }
 
@@ -251,8 +251,8 @@ export class SmtpSession {
   }
 
   /**
-   * One timer for many messages, set anew only for a shorter limit: the socket's own timer restarts with each chunk, and does not
-   * cover a blocked write.
+   * Starts the timer, which is shared by many messages and only reset for a shorter limit. The socket's own timer would
+   * restart with each chunk, and does not cover a blocked write.
    */
   private watchOver({ waits }: AwaitedReplies): void {
     const dueMs = this.lastLifeMs + this.timeouts[this.isPouring ? "blockMs" : waits];
@@ -407,7 +407,7 @@ function isThisMachine(host: string): boolean {
   return family === 0 ? host.toLowerCase() === "localhost" : LOOPBACK.check(host, family === 6 ? "ipv6" : "ipv4");
 }
 
-/** A refusal of this message after which the server keeps listening. */
+/** Whether the failure is a refusal of this message after which the server keeps listening. */
 function isAnswer({ code, replyCode }: SmtpFailure): boolean {
   return replyCode !== null && replyCode !== 421 && (code === "EENVELOPE" || code === "EMESSAGE");
 }

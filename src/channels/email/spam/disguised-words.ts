@@ -40,7 +40,7 @@ export function obfuscatedWords(text: string): number {
   return count;
 }
 
-/** A regular expression for the end would be quadratic in a long row of marks. */
+/** Removes marks at a word's end. A regular expression would be quadratic in a long row of marks. */
 function withoutMarksAtEnd(word: string): string {
   let end = word.length;
   while (end > 0 && "!|$".includes(word.charAt(end - 1))) end -= 1;

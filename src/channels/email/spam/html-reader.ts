@@ -211,7 +211,10 @@ class HtmlReader extends HtmlWalk {
     return { unseen, gone, tiny, color, background, kind: unseen ? "none" : shown };
   }
 
-  /** Parsed once per distinct text, because messages repeat their styles from cell to cell. Null: there is none. */
+  /**
+   * Parses the element's own style, or returns null. Each distinct text is parsed once, because messages repeat their
+   * styles from cell to cell.
+   */
   private ownStyle(): InlineStyle | null {
     const style = this.attributes.get("style");
     const color = this.attributes.get("color");

@@ -73,7 +73,10 @@ function isFarOut(value: string | undefined): boolean {
   return value !== undefined && Number.parseFloat(value) <= -900;
 }
 
-/** Relative sizes (`1em`, `100%`) are inherited, unless they are close to zero themselves. */
+/**
+ * Whether text of this size is too small to read. Relative sizes (`1em`, `100%`) are inherited, unless they are close
+ * to zero themselves.
+ */
 function isTiny(size: string | undefined): boolean | undefined {
   if (size === undefined) return undefined;
   const number = Number.parseFloat(size);
@@ -112,7 +115,10 @@ function channelColor(channels: string): Color {
   return Number.isNaN(red + green + blue) ? "other" : packed & 0xffffff;
 }
 
-/** Also finds the colour in the `background` shorthand. A transparent background shows the one behind it. */
+/**
+ * Parses a background, including the colour in the `background` shorthand. Behind a transparent background, the outer
+ * one is visible.
+ */
 function parseBackground(text: string): Color | undefined {
   if (text.includes("url(") || text.includes("gradient(")) return "other";
   if (text === "none" || text === "inherit" || text === "") return undefined;

@@ -61,7 +61,7 @@ export function messageTraits({ subject, html, text: alternative, from }: Omit<S
 
 const FINDER = new PhraseFinder(PHRASES);
 
-/** Mail programs turn these into links, too. */
+/** Finds addresses in a text, which mail programs turn into links, too. */
 function addressesIn(text: string): { href: string; label: string }[] {
   const found: { href: string; label: string }[] = [];
   for (const [href] of text.matchAll(/\bhttps?:\/\/[^\s<>"']{1,500}/gi)) {

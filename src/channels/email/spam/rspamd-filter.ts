@@ -107,7 +107,7 @@ function readDescription({ description }: JsonObject): string {
 const NAME_CHARS_MAX = 100;
 const DESCRIPTION_CHARS_MAX = 300;
 
-/** JSON has no infinity, but `1e999` parses to it. */
+/** Whether the value is a finite number: JSON has no infinity, but `1e999` parses to it. */
 function isScore(value: Json | undefined): value is number {
   return typeof value === "number" && Number.isFinite(value);
 }

@@ -83,7 +83,7 @@ export function parseStructured(given: string): Structured {
   return { value, params, isClean: left === "" && given.length === text.length };
 }
 
-/** RFC 2231, 4: `charset'language'text` with escaped bytes. */
+/** Decodes `charset'language'text` with escaped bytes (RFC 2231, 4). */
 function unescaped(text: string): string {
   const [, charset = "utf-8", escaped = text] = /^([\w.:-]*)'[\w-]*'(.*)$/s.exec(text) ?? [];
   const bytes = escaped.replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) =>

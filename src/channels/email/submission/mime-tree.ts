@@ -149,7 +149,7 @@ class Reader {
     return rest === "" || rest === "--" ? { isLast: rest === "--", end: next } : null;
   }
 
-  /** The line end before a boundary belongs to the boundary. */
+  /** Returns the start of the line end before a boundary, which belongs to the boundary. */
   private lineEndBefore(at: number): number {
     if (this.source[at - 1] !== NEWLINE) return at;
     return this.source[at - 2] === RETURN ? at - 2 : at - 1;

@@ -368,7 +368,7 @@ function flattenGroups(addresses: readonly Address[]): readonly Mailbox[] {
   return addresses.flatMap((one) => (one.group === undefined ? [one] : one.group)).filter(({ address }) => address);
 }
 
-/** Folding may leave tabs, and encoded words any character at all. */
+/** Puts a text on one line: folding may leave tabs, and encoded words may contain any character. */
 function oneLine(text: string): string {
   return text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, " ").trim();
 }

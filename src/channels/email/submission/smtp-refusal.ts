@@ -19,7 +19,7 @@ export class SmtpRefusal extends Error {
 /** A reply line has at most 512 bytes (RFC 5321, 4.5.3.1.5), code and line end included. */
 const TEXT_CHARS_MAX = 500;
 
-/** One line of printable ASCII, which every client can read. */
+/** Reduces a text to one line of printable ASCII, which every client can read. */
 export function replyText(text: string): string {
   const line = text.replace(/[^\x20-\x7e]+/g, "?");
   return line.length <= TEXT_CHARS_MAX ? line : `${line.slice(0, TEXT_CHARS_MAX - 3)}...`;

@@ -296,7 +296,7 @@ export class SubmissionServer {
     }
   }
 
-  /** `code`: the reply code if a part of the service is unavailable. */
+  /** Converts an error to a refusal. `code`: the reply code if a part of the service is unavailable. */
   private toRefusal(error: unknown, code: number): SmtpRefusal {
     if (error instanceof SmtpRefusal) return error;
     if (error instanceof ApiError) {

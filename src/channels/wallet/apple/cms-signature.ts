@@ -22,7 +22,7 @@ const SIGNING_TIME = oid("1.2.840.113549.1.9.5");
 const ENCAPSULATED = der(TAG.sequence, DATA);
 const YEAR_2050_MS = Date.UTC(2050, 0);
 
-/** `key`: RSASSA-PKCS1-v1_5 with SHA-256. `issuer` is null if unknown. */
+/** Prepares a signer. `key`: RSASSA-PKCS1-v1_5 with SHA-256. `issuer` is null if unknown. */
 export function cmsSigner(key: CryptoKey, certificate: Certificate, issuer: Certificate | null): CmsSigner {
   return {
     key,
@@ -67,7 +67,7 @@ export async function cmsSignature(signer: CmsSigner, content: Uint8Array<ArrayB
   return der(TAG.sequence, SIGNED_DATA, der(TAG.context0, signedData));
 }
 
-/** RFC 5652, 11.3: UTCTime through 2049, GeneralizedTime from 2050; both without fractions. */
+/** Encodes a time (RFC 5652, 11.3): UTCTime through 2049, GeneralizedTime from 2050; both without fractions. */
 function time(ms: number): Uint8Array {
   const digits = new Date(ms).toISOString().slice(0, 19).replace(/\D/g, "");
   const [tag, text] = ms < YEAR_2050_MS ? [TAG.utcTime, digits.slice(2)] : [TAG.generalizedTime, digits];

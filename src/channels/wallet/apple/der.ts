@@ -37,7 +37,7 @@ export function encodeSet(...elements: readonly Uint8Array[]): Uint8Array<ArrayB
   return der(TAG.set, ...elements.toSorted(Buffer.compare));
 }
 
-/** X.690, 10.1: uses as few bytes as possible. */
+/** Encodes a length in as few bytes as possible (X.690, 10.1). */
 function lengthOctets(length: number): readonly number[] {
   if (length < 0x80) return [length];
   const octets: number[] = [];
@@ -45,7 +45,7 @@ function lengthOctets(length: number): readonly number[] {
   return [0x80 | octets.length, ...octets];
 }
 
-/** Seven bits per byte, most significant first; all bytes but the last are marked (X.690, 8.19.2). */
+/** Encodes seven bits per byte, most significant first; all bytes but the last are marked (X.690, 8.19.2). */
 function base128(arc: number): readonly number[] {
   const octets = [arc % 128];
   for (let rest = Math.floor(arc / 128); rest > 0; rest = Math.floor(rest / 128)) octets.unshift((rest % 128) | 0x80);

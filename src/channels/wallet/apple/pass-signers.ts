@@ -43,9 +43,7 @@ export class PassSigners {
 
   constructor(private readonly options: PassSignersOptions) {}
 
-  /**
-   * `owner`: the tenant, or `PLATFORM`. `Unusable`: the credentials cannot sign.
-   */
+  /** Opens credentials. `owner`: the tenant, or `PLATFORM`. `Unusable`: the credentials cannot sign. */
   async open(credentials: AppleSigner, owner: string): Promise<PassSigner | Unusable> {
     const id = computeFingerprint(credentials);
     const known = this.signers.get(id);

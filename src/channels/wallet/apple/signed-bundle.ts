@@ -51,7 +51,7 @@ export function passesFile(files: Readonly<Record<string, Uint8Array<ArrayBuffer
   return zipSync({ ...files }, { level: 0, mtime: zipTime(ms) });
 }
 
-/** The members that the service itself sets come last, so a request cannot replace them. */
+/** Builds pass.json. The members that the service itself sets come last, so a request cannot replace them. */
 function passJson({ content, serial, authenticationToken, webServiceUrl }: PassParts, signer: PassSigner) {
   // Devices before iOS 27 do not support the style, and open no pass without a supported one.
   const forOlder = content.style === "posterGeneric" ? { generic: content.pass["posterGeneric"] } : {};
@@ -76,7 +76,7 @@ async function sha1(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
   return Buffer.from(await crypto.subtle.digest("SHA-1", bytes)).toString("hex");
 }
 
-/** Zip timestamps cover only 1980 to 2107: this keeps the time within that range. */
+/** Clamps a time to the range of zip timestamps, 1980 to 2107. */
 function zipTime(nowMs: number): Date {
   return new Date(Math.min(Math.max(nowMs, Date.UTC(1980, 0, 2)), Date.UTC(2098, 0)));
 }

@@ -38,7 +38,7 @@ export class DeviceLog {
     telemetry.count("device_log_lines", { result: "dropped" }, lines.length - written);
   }
 
-  /** Newest first. */
+  /** Returns the latest complaints, newest first. */
   latest(limit: number): readonly DeviceComplaint[] {
     return this.kept.slice(-limit).reverse();
   }

@@ -273,7 +273,10 @@ async function passAt(
   return [passTypeId, await admittedPass(exchange, passes, named)];
 }
 
-/** RFC 9110, 13.1.3: an invalid date counts as absent. Both times are in whole seconds. */
+/**
+ * Whether `If-Modified-Since` matches (RFC 9110, 13.1.3); an invalid date counts as absent. Both times are in whole
+ * seconds.
+ */
 function isUnchanged({ headers }: Request, modifiedAt: number): boolean {
   const since = Date.parse(headers.get("if-modified-since") ?? "");
   return !Number.isNaN(since) && modifiedAt <= Math.floor(since / 1000);

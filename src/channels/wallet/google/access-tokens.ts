@@ -113,8 +113,8 @@ function isError(status: number): boolean {
 }
 
 /**
- * A refusal (RFC 6749, 5.2, and 403) concerns the account, and so does a key that cannot sign; all other errors may
- * pass.
+ * Classifies an error: a refusal (RFC 6749, 5.2, and 403) concerns the account, as does a key that cannot sign; all
+ * other errors may be temporary.
  */
 function judge(error: unknown): TokenAnswer {
   if (error instanceof TransportError) throw error;

@@ -104,7 +104,10 @@ export class GoogleApi {
     this.tokens.close();
   }
 
-  /** Any response proves that the service is up: an error may be this caller's own fault. */
+  /**
+   * Makes the call and tracks availability. Any response proves that the service is up: an error may be this caller's
+   * own fault.
+   */
   private async tryWatched(caller: Caller, call: GoogleCall): Promise<GoogleAnswer> {
     const { isSilence, ...answer } = await this.tryTwice(caller, call);
     if (answer.kind === "unasked" || (isSilence && caller.signal.aborted)) this.watch.calledOff();

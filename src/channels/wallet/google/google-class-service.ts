@@ -9,7 +9,7 @@ export interface GoogleClassServiceOptions {
   readonly api: GoogleApi;
   readonly ownership: ClassOwnership;
   callbackUrl(): string | null;
-  /** Null if the tenant has no credentials. */
+  /** Returns null if the tenant has no credentials. */
   findCaller(tenant: Tenant): Caller | null;
 }
 

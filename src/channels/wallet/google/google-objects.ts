@@ -157,8 +157,8 @@ export class GoogleObjects {
   }
 
   /**
-   * Google lets a few messages a day alert the holder; further messages are shown silently. A message never fails the
-   * update.
+   * Adds the message. Google lets a few messages a day alert the holder; further messages are displayed silently. A
+   * message never fails the update.
    */
   private async show(delivery: GoogleDelivery, body: string): Promise<Outcome> {
     const loud = await this.addMessage(delivery, body, "TEXT_AND_NOTIFY");
@@ -224,7 +224,7 @@ export class GoogleObjects {
     return (this.brought.get(passId) ?? 0) >= version;
   }
 
-  /** `notified`: the result of the update's message, if it has one. */
+  /** Records the delivered version. `notified`: the result of the update's message, if it has one. */
   private bringDone({ pass }: GoogleDelivery, notified?: Notified): Outcome {
     remember(this.brought, { key: pass.passId, value: pass.version, max: walletLimits.googleVersionsRememberedMax });
     return { kind: "delivered", result: { pass_id: pass.passId, ...(notified && { notified }) } };

@@ -112,7 +112,7 @@ export class GoogleWallet implements GooglePasses, SaveLinks {
     return typeof url === "string" && url === this.options.callbackUrl();
   }
 
-  /** Null if there are no credentials. */
+  /** Returns null if there are no credentials. */
   private findCaller(tenant: Tenant): Caller | null {
     const issuer = googleIssuerOf(tenant, this.options.platform);
     if (issuer === null) return null;
@@ -121,7 +121,7 @@ export class GoogleWallet implements GooglePasses, SaveLinks {
   }
 }
 
-/** False after the tenant's issuer was replaced. */
+/** Whether the pass belongs to the issuer; false after the tenant's issuer was replaced. */
 function isIssuedBy({ issuerId }: GoogleIssuer, { serial }: Pass): boolean {
   return serial.startsWith(`${issuerId}.`);
 }

@@ -30,7 +30,7 @@ function isGooglesOwn(name: string, value: Json): boolean {
   return GOOGLES_OWN.has(name) || isEmpty(value);
 }
 
-/** A default value written out. */
+/** Whether the value is an explicit default. */
 function isEmpty(value: Json): boolean {
   if (value === null || value === false || value === "" || numberOf(value) === 0) return true;
   if (Array.isArray(value)) return value.length === 0;
@@ -56,7 +56,7 @@ function areSameMembers(sent: JsonObject, held: JsonObject): boolean {
   return sentAll && leftovers(sent, held).length === 0;
 }
 
-/** Google returns some enumeration values under their former names: `QR_CODE` as `qrCode`. */
+/** Whether two enumeration values are equal: Google returns some under their former names, `QR_CODE` as `qrCode`. */
 function isSameEnum(sent: string, held: string): boolean {
   return /^[A-Z][A-Z0-9_]*$/.test(sent) && sent.replaceAll("_", "").toLowerCase() === held.toLowerCase();
 }

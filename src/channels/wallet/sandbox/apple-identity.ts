@@ -67,7 +67,7 @@ function authority(commonName: string, unit: string, nowMs: number): Certificate
   return { subject, ...validity(nowMs), purpose: "authority" };
 }
 
-/** Valid from yesterday, for machines whose clocks disagree. */
+/** Returns a validity from yesterday on, for machines whose clocks disagree. */
 function validity(nowMs: number): Pick<CertificateRequest, "notBeforeMs" | "notAfterMs"> {
   return { notBeforeMs: nowMs - DAY_MS, notAfterMs: nowMs + YEARS * 365 * DAY_MS };
 }

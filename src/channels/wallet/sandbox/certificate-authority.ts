@@ -86,12 +86,12 @@ function buildName(subject: CertificateRequest["subject"]): RelativeDistinguishe
   return new RelativeDistinguishedNames({ typesAndValues });
 }
 
-/** Whole seconds; UTCTime through 2049, GeneralizedTime from 2050 (RFC 5280, 4.1.2.5). */
+/** Converts a time to whole seconds: UTCTime through 2049, GeneralizedTime from 2050 (RFC 5280, 4.1.2.5). */
 function toTime(ms: number): Time {
   return new Time({ type: ms < Date.UTC(2050, 0) ? 0 : 1, value: new Date(Math.floor(ms / 1000) * 1000) });
 }
 
-/** The first method of RFC 5280, 4.2.1.2: SHA-1 of the public key's bits. */
+/** Computes the key id by the first method of RFC 5280, 4.2.1.2: SHA-1 of the public key's bits. */
 async function computeKeyId(certificate: Certificate): Promise<ArrayBuffer> {
   const bits = new Uint8Array(certificate.subjectPublicKeyInfo.subjectPublicKey.valueBlock.valueHexView);
   return crypto.subtle.digest("SHA-1", bits);

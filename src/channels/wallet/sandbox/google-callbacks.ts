@@ -35,7 +35,7 @@ export class SandboxCallbacks {
 
   constructor(private readonly options: SandboxCallbacksOptions) {}
 
-  /** The service's address for callbacks. */
+  /** Sets the service's address for callbacks. */
   callTo(url: string): void {
     this.url = url;
   }

@@ -129,7 +129,7 @@ export class GoogleResources {
     return { status: 200, body: { resource: reply.body } };
   }
 
-  /** The stored resource, for tests. */
+  /** Returns the stored resource, for tests. */
   data(kind: string, id: string): JsonObject | null {
     return this.held.get(`${kind}/${id}`)?.data ?? null;
   }
@@ -140,7 +140,7 @@ export class GoogleResources {
     if (data !== null) this.keep(kind, id, { ...data, ...members });
   }
 
-  /** Google offers no such call, but objects have been seen to disappear. */
+  /** Removes a resource. Google offers no such call, but objects have been seen to disappear. */
   remove(kind: string, id: string): void {
     this.drop(`${kind}/${id}`);
   }
@@ -176,12 +176,12 @@ function toClassKind(objectKind: string): string {
   return `${objectKind.slice(0, -"Object".length)}Class`;
 }
 
-/** Google reviews classes of all kinds but one. */
+/** Whether Google reviews classes of this kind, as of all kinds but one. */
 function isReviewed(kind: string): boolean {
   return kind.endsWith("Class") && kind !== "genericClass";
 }
 
-/** The first member with a value that the kind does not accept, or null. */
+/** Finds the first member with a value that the kind does not accept, or null. */
 function unsoundMember(kind: string, data: JsonObject): string | null {
   const { state, reviewStatus, venue } = data;
   if (state !== undefined && (typeof state !== "string" || !STATES.includes(state.toLowerCase()))) return "state";
@@ -206,7 +206,7 @@ function invalid(message: string): Reply {
   return failure(400, "invalidResource", message);
 }
 
-/** The wallet's error format. */
+/** Builds an error response in the wallet's format. */
 export function failure(code: number, reason: string, message: string): Reply {
   const status = STATUS_NAMES[code] ?? "UNKNOWN";
   return {
@@ -215,7 +215,7 @@ export function failure(code: number, reason: string, message: string): Reply {
   };
 }
 
-/** The response to one of two concurrent calls on one object. */
+/** Builds the response to one of two concurrent calls on one object. */
 export function aborted(): Reply {
   const message = "The operation was aborted, typically due to a concurrency issue";
   const errors = [{ domain: "global", reason: "aborted", message }];

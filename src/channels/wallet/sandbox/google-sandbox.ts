@@ -36,7 +36,7 @@ export interface GoogleSandbox {
   readonly tokens: GoogleTokens;
   readonly callbacks: SandboxCallbacks;
   readonly signer: GoogleCallbackSigner;
-  /** The service's address for callbacks; until it is known, they wait. */
+  /** Sets the service's address for callbacks; until then, they wait. */
   callBack(url: string): void;
   /** Drops every connection. Safe to repeat. */
   stop(): Promise<void>;

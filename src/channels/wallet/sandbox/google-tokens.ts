@@ -31,7 +31,7 @@ export class GoogleTokens {
     private readonly keys: ReadonlyMap<string, string>,
   ) {}
 
-  /** `form`: the request body; `audience`: the endpoint's own address. */
+  /** Grants a token. `form`: the request body; `audience`: the endpoint's own address. */
   grant(form: string, audience: string): TokenReply {
     const fields = new URLSearchParams(form);
     if (fields.get("grant_type") !== GRANT_TYPE) return refusal("unsupported_grant_type", "Invalid grant_type");

@@ -8,12 +8,12 @@ interface SentMessage extends JobAddress {
 
 /** Creates the text that the chat provider repeats in every status of a message, and identifies the message by it. */
 export interface CallbackSigner {
-  /** The same message always has the same text. */
+  /** Creates the text, which is always the same for a message. */
   sign(message: SentMessage): string;
 }
 
 export interface CallbackReader {
-  /** The message that was signed, or null: this service did not sign the text. */
+  /** Returns the signed message; null if this service did not sign the text. */
   read(text: string): SentMessage | null;
 }
 

@@ -134,7 +134,7 @@ function computeId({ type, accountId, atMs, content }: CallbackPart): string {
   return `${type}:${new Bun.CryptoHasher("sha256").update(text).digest("hex").slice(0, 32)}`;
 }
 
-/** The event that reports a part to a tenant. */
+/** Converts a part to the data of a tenant's event. */
 function toEventData({
   type,
   what,

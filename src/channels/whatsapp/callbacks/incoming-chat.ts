@@ -115,7 +115,7 @@ export class IncomingChat {
   }
 }
 
-/** The event that reports a message to a tenant. */
+/** Converts a message to the data of a tenant's event. */
 function toEventData({ message, said, changed }: ChatMessage, jobId: string | null): JsonObject {
   const { id, phoneNumberId, from, userId, username, name, type, content } = message;
   return {

@@ -22,7 +22,7 @@ export class Reachability {
     private readonly clock: Clock,
   ) {}
 
-  /** To be called when the service has answered. */
+  /** Records an answer of the service. */
   answered(): void {
     this.answeredMs = this.clock.monotonicMs();
   }
@@ -62,7 +62,10 @@ export class Reachability {
   }
 }
 
-/** Behind a proxy, this process may have no direct connection to any host, though its requests succeed. */
+/**
+ * Whether requests use a proxy: this process may then have no direct connection to any host, though its requests
+ * succeed.
+ */
 function isProxied(): boolean {
   return PROXIES.some((name) => (process.env[name] ?? "") !== "");
 }

@@ -51,9 +51,7 @@ export class WhatsappStatuses {
     return this.early.size;
   }
 
-  /**
-   * Rejects if a store is unavailable; a repeated call does not record again the statuses that were already recorded.
-   */
+  /** Records statuses. Rejects if a store is unavailable; a repeated call skips statuses that were already recorded. */
   async take(statuses: readonly WhatsappStatus[]): Promise<void> {
     for (let at = 0; at < statuses.length; at += chatLimits.webhookStatusesMax) {
       await this.takeSome(statuses.slice(at, at + chatLimits.webhookStatusesMax));

@@ -179,7 +179,7 @@ function readStatus(status: JsonObject, place: Place): void {
   found.statuses.push({ messageId: id, phoneNumberId, type, result, occurredAtMs, callbackData });
 }
 
-/** Epoch seconds as text, of this century. */
+/** Parses epoch seconds of this century, as text. */
 function parseTime(timestamp: Json | undefined): number | null {
   if (typeof timestamp !== "string" || !/^\d{9,10}$/.test(timestamp)) return null;
   return secondsMs(Number(timestamp));
@@ -221,12 +221,12 @@ function readMessage(message: JsonObject, contacts: Json | undefined, place: Pla
   });
 }
 
-/** The provider writes seconds, as text. */
+/** Converts the provider's seconds, as text, to milliseconds. */
 function unixMs(timestamp: Json | undefined): number | null {
   return typeof timestamp === "string" && /^\d{1,11}$/.test(timestamp) ? Number(timestamp) * 1000 : null;
 }
 
-/** A template's button comes as `button`, one of another message as `interactive`. */
+/** Reads a pressed button: a template's is in `button`, another message's in `interactive`. */
 function pressedButton({ button, interactive }: JsonObject): PressedButton | null {
   if (isJsonObject(button)) return { payload: textAt(button, "payload"), text: textAt(button, "text") };
   const reply = isJsonObject(interactive) ? (interactive["button_reply"] ?? interactive["list_reply"]) : undefined;

@@ -54,7 +54,7 @@ export class StatusCallbacks {
 
   constructor(private readonly options: StatusCallbacksOptions) {}
 
-  /** The webhook's address; until it is known, statuses wait. */
+  /** Sets the webhook's address; until then, statuses wait. */
   callTo(url: string): void {
     this.url = url;
     this.start();
@@ -143,7 +143,7 @@ export class StatusCallbacks {
   }
 }
 
-/** One change per phone number, ordered by first status. */
+/** Builds a call with one change per phone number, ordered by first status. */
 function buildNotification(statuses: readonly MessageStatus[], nowMs: number): JsonObject {
   const byNumber = Map.groupBy(statuses, ({ phoneNumberId }) => phoneNumberId);
   const timestamp = String(Math.floor(nowMs / 1000));

@@ -6,7 +6,7 @@ const BODY_CHARS_MAX = 1_024;
 /** A template's name tells the sandbox how many values its body takes. */
 const TAKES = /_takes_(\d{1,3})$/;
 
-/** The name of the template if it is well-formed. */
+/** Returns the template's name if the template is well-formed. */
 export function templateName(template: Json | undefined): string | GraphRefusal {
   if (!isJsonObject(template)) return missing("template is required");
   const { name, language, components } = template;

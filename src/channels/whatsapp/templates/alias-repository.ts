@@ -86,7 +86,7 @@ export class AliasRepository {
     });
   }
 
-  /** Ordered by name. */
+  /** Lists all aliases of a tenant, ordered by name. */
   all(tenantId: string): Promise<AllOfTenant<WhatsappAliasRecord>> {
     return listOfTenant(this.database, tenantId, {
       rows: (db) => db.select().from(aliases).where(eq(aliases.tenantId, tenantId)).orderBy(asc(aliases.alias)),
@@ -115,7 +115,7 @@ function findFault({ alias, meta_name, params }: WhatsappAliasRecord): Invalid |
   return ofParams.find((fault) => fault !== null) ?? null;
 }
 
-/** An alias in the form that tenant snapshots hold. */
+/** Converts an alias to the form of tenant snapshots. */
 export function toAlias({ metaName, languageCode, params, header }: AliasContent): WhatsappAlias {
   return { metaName, languageCode, params, header: header === null ? null : parseHeader(header) };
 }
@@ -143,7 +143,7 @@ function headerJson({ type, link, id, filename }: HeaderMedia): JsonObject {
   };
 }
 
-/** The header that `headerJson` wrote. */
+/** Parses the output of `headerJson`. */
 function parseHeader(stored: JsonObject): HeaderMedia {
   const type = HEADER_MEDIA_TYPES.find((known) => known === stored["type"]);
   if (type === undefined) throw new Error("a stored alias has a header of no known type");

@@ -117,13 +117,13 @@ export function furtherComponents({ cards, limited_time_offer: offer, components
   ];
 }
 
-/** WhatsApp Cloud API, "Limited-time offer templates". */
+/** Builds the component of an offer (WhatsApp Cloud API, "Limited-time offer templates"). */
 function offerComponent({ expires_at: time }: JsonObject): JsonObject {
   const type = "limited_time_offer";
   return { type, parameters: [{ type, [type]: { expiration_time_ms: parseTime(String(time)) } }] };
 }
 
-/** WhatsApp Cloud API, "Media card carousel templates". */
+/** Builds a card (WhatsApp Cloud API, "Media card carousel templates"). */
 function fillCard(card: JsonObject, card_index: number): JsonObject {
   const components = filledComponents({
     header: readHeader(card["header"]),

@@ -43,7 +43,7 @@ export function complaintAboutProductId(value: Json | undefined, member: string)
   return value === undefined ? `${member} is required` : complaintAboutLine(value, PRODUCT_ID_CHARS_MAX, member);
 }
 
-/** Null, too, where it is absent. */
+/** Returns a sentence that says why the catalogue's id is invalid; null if it is valid or absent. */
 export function complaintAboutCatalog(value: Json | undefined, where: string): string | null {
   if (value === undefined || (typeof value === "string" && CATALOG_ID.test(value))) return null;
   return `${where}.catalog_id must be the provider's id of a catalogue: digits`;

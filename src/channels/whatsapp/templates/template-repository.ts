@@ -42,7 +42,7 @@ export class TemplateRepository {
     });
   }
 
-  /** The tenant's list of this account; null: there is none. */
+  /** Reads the tenant's list of this account, or null. */
   one(tenantId: string, accountId: string): Promise<Done<TemplateList | null> | Missing<"tenant">> {
     return readOfTenant(this.database, tenantId, async (db) => {
       const [row] = await db.select().from(chatTemplates).where(listed(tenantId, accountId));
@@ -80,7 +80,7 @@ export class TemplateRepository {
     }
   }
 
-  /** `edit` returns null for an unchanged list. */
+  /** Changes a stored list; `edit` returns null if it is unchanged. */
   private async change(
     tenantId: string,
     accountId: string,
@@ -99,7 +99,7 @@ export class TemplateRepository {
   }
 }
 
-/** A row in the form that tenant snapshots hold. */
+/** Converts a row to the form of tenant snapshots. */
 export function toTemplateList({ accountId, readAt, isComplete, templates }: Omit<Row, "tenantId">): TemplateList {
   return { accountId, readAtMs: readAt.getTime(), isComplete, templates: parseTemplates(templates) };
 }

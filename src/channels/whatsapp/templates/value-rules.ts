@@ -14,8 +14,8 @@ export const TemplateValue = Type.Union([
 const BLANKS_IN_A_ROW = / {5}/;
 
 /**
- * Describes what is wrong with one value: the provider allows little in a text parameter. Completes "it …"; null: it is
- * fine.
+ * Describes what is wrong with one value: the provider allows little in a text parameter. Completes "it …"; null if it
+ * is valid.
  */
 export function complaintAbout(value: unknown, charsMax: number): string | null {
   if (typeof value === "boolean") return null;

@@ -13,7 +13,7 @@ export class GoogleCallbacks {
     private readonly clock: Pick<Clock, "nowMs">,
   ) {}
 
-  /** `unjudged`: there are currently no keys. */
+  /** Reads a callback. `unjudged`: there are currently no keys. */
   async open(body: JsonObject): Promise<ReadCallback | { readonly kind: "unjudged" }> {
     const roots = await this.keys.current();
     if (roots === null) return { kind: "unjudged" };
