@@ -84,7 +84,7 @@ export interface Size {
   readonly mailMbitPerSecond: number;
 }
 
-export function sizeOf(perDay: number): Size {
+export function computeSize(perDay: number): Size {
   const { micros, bytes, eventsPerMessage } = FIGURES;
   const { peakFactor, usedAtPeak, outageHours, eventsKeptMonths, jobsKeptDays } = ASSUMED;
   const meanPerSecond = perDay / DAY_SECONDS;
@@ -145,7 +145,7 @@ export function withTables(page: string): string {
 }
 
 function tables(): string {
-  const sizes = VOLUMES.map(sizeOf);
+  const sizes = VOLUMES.map(computeSize);
   const row = (name: string, of: (size: Size) => string) => `| ${name} | ${sizes.map(of).join(" | ")} |`;
   const cores = (part: keyof Size["cores"]) => (size: Size) => shown(size.cores[part]);
   const volumes = [

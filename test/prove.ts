@@ -88,13 +88,13 @@ function readProof(line: string): Proof {
   return JSON.parse(line, (_, value: unknown) => (value === null ? Number.POSITIVE_INFINITY : value)) as Proof;
 }
 
-function rowsOf(all: readonly Line[]): readonly Row[] {
-  return all.flatMap(({ test, holds, proofs }) => (proofs.length === 0 ? [{ fault: test, holds }] : proofs).map(rowOf));
+function toRows(all: readonly Line[]): readonly Row[] {
+  return all.flatMap(({ test, holds, proofs }) => (proofs.length === 0 ? [{ fault: test, holds }] : proofs).map(toRow));
 }
 
 function print(all: readonly Line[]): void {
   console.log();
-  console.table(rowsOf(all));
+  console.table(toRows(all));
   console.log("lost: accepted and never ended. twice: handed to a provider again / so many the promise allows.");
   console.log("recovery: from the end of the fault. neighbour: the longest wait of an unconcerned tenant from its");
   console.log("request to the hand-over, and its p99 beside the fault divided by its p99 without.");
@@ -105,7 +105,7 @@ function print(all: readonly Line[]): void {
 
 type Row = Readonly<Record<string, string | number>>;
 
-function rowOf(proof: JudgedProof): Row {
+function toRow(proof: JudgedProof): Row {
   const { fault, holds, accepted, lost, sentTwice, sentTwiceAllowed, recoveryMs, neighbourMs, neighbourRatio } = proof;
   return {
     fault,
@@ -126,7 +126,7 @@ function seconds(ms: number | undefined): string {
 
 /** Between the two comments that mark them. */
 async function writeDocs(all: readonly Line[]): Promise<void> {
-  const withNote = (proof: JudgedProof): Row => ({ ...rowOf(proof), note: proof.note?.replaceAll("|", "/") ?? "" });
+  const withNote = (proof: JudgedProof): Row => ({ ...toRow(proof), note: proof.note?.replaceAll("|", "/") ?? "" });
   const rows = all.flatMap(({ proofs }) => proofs.map(withNote));
   const [first] = rows;
   if (first === undefined) return;

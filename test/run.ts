@@ -49,7 +49,7 @@ const LONG = [
 const filters = process.argv.slice(2);
 const files = Array.from(new Bun.Glob("test/**/*.test.ts").scanSync(ROOT))
   .filter((file) => (filters.length === 0 ? !APART.includes(file) : filters.some((one) => file.includes(one))))
-  .sort((a, b) => rankOf(a) - rankOf(b) || (a < b ? -1 : 1));
+  .sort((a, b) => findRank(a) - findRank(b) || (a < b ? -1 : 1));
 endTestFilesOnSignal();
 // Otherwise the first files would each make it.
 if (filters.length === 0) await prepareMadeHome();
@@ -67,7 +67,7 @@ reportAttacks();
 console.log(`${passed} passed, ${failed} failed`);
 process.exit(failed === 0 ? 0 : 1);
 
-function rankOf(file: string): number {
+function findRank(file: string): number {
   const rank = LONG.findIndex((start) => file.startsWith(`test/${start}`));
   return rank === -1 ? LONG.length : rank;
 }
@@ -79,7 +79,7 @@ function inOrder(groups: readonly string[][]): readonly string[][] {
 }
 
 function isLong([file = ""]: readonly string[]): boolean {
-  return rankOf(file) < LONG.length;
+  return findRank(file) < LONG.length;
 }
 
 async function runAll(waiting: readonly string[][]): Promise<readonly FilesResult[]> {
@@ -113,8 +113,8 @@ function reportAttacks(): void {
     Array.from(output.matchAll(/^attacks: (\d+) tried, (\d+) got through/gm)),
   );
   if (lines.length === 0) return;
-  const sumOf = (group: 1 | 2) => lines.reduce((sum, line) => sum + Number(line[group]), 0);
-  console.log(`attacks: ${sumOf(1)} tried, ${sumOf(2)} got through`);
+  const sumGroup = (group: 1 | 2) => lines.reduce((sum, line) => sum + Number(line[group]), 0);
+  console.log(`attacks: ${sumGroup(1)} tried, ${sumGroup(2)} got through`);
 }
 
 function report(result: FilesResult): void {

@@ -3,7 +3,7 @@ import type { RedisServer } from "../../test/support/redis.ts";
 import { startWaybill, temporaryHome } from "../../test/support/waybill.ts";
 import { emptied, redisCpuMs, startBenchRedis, usedBytes } from "./bench-redis.ts";
 import { SEND_BODY } from "./bench-world.ts";
-import { cpuMsOf, startChild } from "./child.ts";
+import { readCpuMs, startChild } from "./child.ts";
 import { drive, type LoadResult } from "./driver.ts";
 
 const TENANTS = 50;
@@ -88,10 +88,10 @@ export async function measure(measurement: Measurement): Promise<AcceptRound> {
   await drive({ ...load, ...timing, seconds: 0.2, rate: null });
   await emptied(redis.client);
   const bytesBefore = await usedBytes(redis);
-  const cpuBefore = await cpuMsOf(pid);
+  const cpuBefore = await readCpuMs(pid);
   const redisBefore = await redisCpuMs(redis.client);
   const result = await drive({ ...load, ...timing });
-  const serverMs = (await cpuMsOf(pid)) - cpuBefore;
+  const serverMs = (await readCpuMs(pid)) - cpuBefore;
   const redisMs = (await redisCpuMs(redis.client)) - redisBefore;
   const queued = (jobs * result.accepted * (timing.seconds + timing.warmUpSeconds)) / timing.seconds;
   const bytesPerJob = Math.round(((await usedBytes(redis)) - bytesBefore) / queued);

@@ -7,21 +7,21 @@ export function startBenchRedis(): Promise<RedisServer> {
 }
 
 export async function usedBytes({ client }: Pick<RedisServer, "client">): Promise<number> {
-  return figureOf(await client.info("memory"), "used_memory");
+  return readFigure(await client.info("memory"), "used_memory");
 }
 
 /** CPU time that Redis reports for its only thread, in milliseconds, fsync included. */
 export async function redisCpuMs(client: Redis): Promise<number> {
   const text = await client.info("cpu");
-  return (figureOf(text, "used_cpu_sys") + figureOf(text, "used_cpu_user")) * 1000;
+  return (readFigure(text, "used_cpu_sys") + readFigure(text, "used_cpu_user")) * 1000;
 }
 
 /** Size of its append-only file in bytes. */
 export async function appendedBytes(client: Redis): Promise<number> {
-  return figureOf(await client.info("persistence"), "aof_current_size");
+  return readFigure(await client.info("persistence"), "aof_current_size");
 }
 
-function figureOf(text: string, name: string): number {
+function readFigure(text: string, name: string): number {
   return Number(new RegExp(`^${name}:([\\d.]+)`, "m").exec(text)?.[1] ?? Number.NaN);
 }
 

@@ -1,7 +1,7 @@
 import { type NumberTrouble, startGraphSandbox } from "../../src/channels/whatsapp/sandbox/graph-sandbox.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
-import { CHAT, createChatTenants, numberOf, readChats, type SentChat } from "../../test/support/chat-load.ts";
+import { CHAT, createChatTenants, formatNumber, readChats, type SentChat } from "../../test/support/chat-load.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import type { LoadTenant } from "../../test/support/load.ts";
 import { startWaybill, temporaryHome, type Waybill } from "../../test/support/waybill.ts";
@@ -53,7 +53,7 @@ export async function chatPath({ seconds, rate, troubledSeconds }: ChatLoad): Pr
     random: systemRandom,
     telemetry: noTelemetry,
     findTrouble: (phoneNumberId) => {
-      if (trouble === null || phoneNumberId !== numberOf(0)) return null;
+      if (trouble === null || phoneNumberId !== formatNumber(0)) return null;
       asked += 1;
       return trouble;
     },

@@ -26,7 +26,7 @@ export async function startChild(script: string, args: readonly string[]): Promi
   return {
     pid: child.pid,
     firstLine,
-    cpuMs: () => cpuMsOf(child.pid),
+    cpuMs: () => readCpuMs(child.pid),
     async stop() {
       child.kill("SIGKILL");
       await child.exited;
@@ -35,7 +35,7 @@ export async function startChild(script: string, args: readonly string[]): Promi
 }
 
 /** Fields 14 and 15 of /proc/<pid>/stat, in ticks of ten milliseconds (proc(5)). */
-export async function cpuMsOf(pid: number): Promise<number> {
+export async function readCpuMs(pid: number): Promise<number> {
   const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
   const fields = stat.split(") ")[1]?.split(" ") ?? [];
   return (Number(fields[11]) + Number(fields[12])) * 10;

@@ -10,10 +10,10 @@ export interface Span {
 }
 
 /** A month of events, recent enough for no TTL to remove them. */
-export const MONTH = spanOf(31);
+export const MONTH = createSpan(31);
 
 /** The given number of days, ending with the last complete one. */
-export function spanOf(days: number): Span {
+export function createSpan(days: number): Span {
   return { startMs: Math.floor(Date.now() / DAY_MS - days - 1) * DAY_MS, lengthMs: days * DAY_MS };
 }
 
@@ -40,7 +40,7 @@ export async function fillEvents(
     const count = Math.min(JOBS_PER_INSERT, jobs - from);
     await clickhouse.command(
       `INSERT INTO ${database}.events (tenant_id, event_id, job_id, channel, event_type, result)
-${eventsOf({ from, count, jobs }, span)}
+${buildEvents({ from, count, jobs }, span)}
 SETTINGS async_insert = 0, max_insert_threads = 2`,
     );
   }
@@ -52,7 +52,7 @@ SETTINGS async_insert = 0, max_insert_threads = 2`,
 const dice = (purpose: number) => `(cityHash64(number, ${purpose}) % 4294967296)`;
 const chance = (purpose: number, share: number) => `${dice(purpose)} < ${Math.round(share * 4_294_967_296)}`;
 
-function eventsOf(
+function buildEvents(
   { from, count, jobs }: { readonly from: number; readonly count: number; readonly jobs: number },
   { startMs, lengthMs }: Span,
 ): string {

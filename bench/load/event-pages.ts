@@ -75,7 +75,7 @@ export async function measurePages(options: PageOptions): Promise<PageReport> {
     const postgres = options.withPostgres ? await copyToPostgres(eventStore) : null;
     try {
       const pages = await readPages(eventStore, postgres?.sql ?? null, options.rounds);
-      const sizes = await sizesOf(eventStore, events);
+      const sizes = await readSizes(eventStore, events);
       if (postgres !== null) sizes.bytes["PostgreSQL"] = round((await postgres.bytes()) / events, 1);
       return {
         events,
@@ -197,7 +197,7 @@ ${type === null ? "" : `AND event_type = '${type}'`} ORDER BY event_id DESC LIMI
 }
 
 /** Bytes on disk per event, by table; the sum of all tables as `all`. */
-async function sizesOf({ reading }: TestEventStore, events: number) {
+async function readSizes({ reading }: TestEventStore, events: number) {
   const rows = await reading.rows(
     `SELECT table, sum(bytes_on_disk), count() FROM system.parts WHERE database = '${DATABASE}' AND active GROUP BY table`,
   );

@@ -2,7 +2,7 @@ import { firstEventIdAt } from "../../src/domain/jobs/event.ts";
 import type { StoredEventRow } from "../../src/domain/jobs/event-store.ts";
 import { eventIdAt, storedEventRow } from "../../test/engine/recorder/event-store-rows.ts";
 import { startEngine, type TestEventStore } from "../../test/support/clickhouse-event-store.ts";
-import { fillEvents, type Span, spanOf } from "./event-data.ts";
+import { createSpan, fillEvents, type Span } from "./event-data.ts";
 import { type LatencySummary, round, summarise } from "./latency.ts";
 
 export interface HistoryReport {
@@ -39,7 +39,7 @@ export async function measureHistory({ days, eventsPerDay, rounds }: HistoryLoad
     for (const count of days) {
       const name = `history_${count}`;
       const eventStore = await engine.eventStore(name);
-      const span = spanOf(count);
+      const span = createSpan(count);
       const events = await fillEvents(eventStore.writing, name, eventsPerDay * count, span);
       histories.push({ days: count, eventStore, span, events, perSecond: [], micros: [], pagesMs: [] });
     }
@@ -49,7 +49,7 @@ export async function measureHistory({ days, eventsPerDay, rounds }: HistoryLoad
         await readSome(history, i);
       }
     }
-    return await Promise.all(histories.map(reportOf));
+    return await Promise.all(histories.map(buildReport));
   } finally {
     await engine.stop();
   }
@@ -65,26 +65,26 @@ interface History {
   readonly pagesMs: number[];
 }
 
-async function reportOf({ days, eventStore, events, perSecond, micros, pagesMs }: History): Promise<HistoryReport> {
+async function buildReport({ days, eventStore, events, perSecond, micros, pagesMs }: History): Promise<HistoryReport> {
   const { database } = eventStore.target;
   const parts = await eventStore.reading.rows(
     `SELECT table, sum(bytes_on_disk), sum(rows) FROM system.parts WHERE database = '${database}' AND active GROUP BY table`,
   );
-  const sizeOf = (wanted: (table: string) => boolean) =>
+  const sumBytes = (wanted: (table: string) => boolean) =>
     parts.reduce((sum, [table, bytes]) => sum + (wanted(String(table)) ? Number(bytes) : 0), 0);
-  const rowsOf = (table: string) => Number(parts.find(([name]) => name === table)?.[2] ?? 0);
+  const findRowCount = (table: string) => Number(parts.find(([name]) => name === table)?.[2] ?? 0);
   return {
     days,
     events,
-    recordedPerSecond: round(meanOf(perSecond), 0),
-    recordMicros: round(meanOf(micros), 1),
+    recordedPerSecond: round(computeMean(perSecond), 0),
+    recordMicros: round(computeMean(micros), 1),
     pageMs: summarise(pagesMs),
-    bytesPerEvent: round(sizeOf((table) => table !== "jobs") / rowsOf("events"), 1),
-    bytesPerJob: round(sizeOf((table) => table === "jobs") / rowsOf("jobs"), 1),
+    bytesPerEvent: round(sumBytes((table) => table !== "jobs") / findRowCount("events"), 1),
+    bytesPerJob: round(sumBytes((table) => table === "jobs") / findRowCount("jobs"), 1),
   };
 }
 
-function meanOf(values: readonly number[]): number {
+function computeMean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 

@@ -34,8 +34,8 @@ export interface MailBench {
  */
 export async function mailBench(): Promise<MailBench> {
   const one = { mails: 1, connections: 1 };
-  const bytesOf = (size: MailSize) => bytesTaken((url) => worker("waybill", url, { ...one, size }));
-  const messageBytes = { small: await bytesOf("small"), "6 KB": await bytesOf("6 KB") };
+  const measureBytes = (size: MailSize) => bytesTaken((url) => worker("waybill", url, { ...one, size }));
+  const messageBytes = { small: await measureBytes("small"), "6 KB": await measureBytes("6 KB") };
   const generated = await bytesTaken((url) => smtpSource(url, { ...one, size: "small" }, 1000));
   const sink = await startSmtpSink();
   // Queued as in production; delivered nowhere.

@@ -11,7 +11,7 @@ export interface MemorySample {
   readonly redis: number;
 }
 
-export async function memoryOf(side: RunningSide): Promise<MemorySample> {
+export async function measureMemory(side: RunningSide): Promise<MemorySample> {
   const uses = await processTrees(side.pids);
   const rss = uses.reduce((sum, use) => sum + (use.label === "Redis" ? 0 : use.rssBytes), 0);
   return { atMs: performance.now(), rss, redis: await usedBytes({ client: side.redis }) };
@@ -23,7 +23,7 @@ export async function watchMemory(side: RunningSide, everyMs: number, work: Prom
   let isOver = false;
   const over = work.finally(() => (isOver = true));
   while (!isOver) {
-    samples.push(await memoryOf(side));
+    samples.push(await measureMemory(side));
     await Promise.race([Bun.sleep(everyMs), over]);
   }
   await over;
@@ -31,7 +31,7 @@ export async function watchMemory(side: RunningSide, everyMs: number, work: Prom
 }
 
 /** Bytes per second, by least squares. */
-export function slopeOf(samples: readonly MemorySample[], of: (sample: MemorySample) => number): number {
+export function computeSlope(samples: readonly MemorySample[], of: (sample: MemorySample) => number): number {
   const n = samples.length;
   const meanAt = samples.reduce((sum, { atMs }) => sum + atMs, 0) / n;
   const meanOf = samples.reduce((sum, sample) => sum + of(sample), 0) / n;

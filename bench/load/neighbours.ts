@@ -1,4 +1,4 @@
-import { hostOf, OWN_RELAYS, ownersOf } from "../../test/faults/fault-world.ts";
+import { formatHost, OWN_RELAYS, readOwners } from "../../test/faults/fault-world.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import { type Flood, type FloodRate, startFlood } from "../../test/support/flood.ts";
 import type { LoadTenant } from "../../test/support/load.ts";
@@ -100,14 +100,14 @@ async function beside(
 }
 
 async function untilOwned(redis: RedisServer, shards: number): Promise<void> {
-  const isOwned = async () => !(await ownersOf(redis, shards)).includes(null);
+  const isOwned = async () => !(await readOwners(redis, shards)).includes(null);
   await eventually("every shard has an owner", isOwned, 30_000);
 }
 
 const named = (count: number): readonly SeedTenant[] => Array.from({ length: count }, (_, i) => ({ id: `other-${i}` }));
 
 const withRelays = (count: number, relay: ScriptedRelay): readonly SeedTenant[] =>
-  Array.from({ length: count }, (_, i) => ({ id: `other-${i}`, smtpUrl: relay.url(hostOf(i)) }));
+  Array.from({ length: count }, (_, i) => ({ id: `other-${i}`, smtpUrl: relay.url(formatHost(i)) }));
 
 async function flood(
   { waybill, undo }: Place,
@@ -127,7 +127,7 @@ function besideHanging(load: NeighbourLoad): Promise<NeighbourRun> {
     load,
     (relay) => withRelays(load.hanging, relay),
     async (place) => {
-      place.others.forEach((_, i) => place.relay.behave({ silentAt: "message" }, hostOf(i)));
+      place.others.forEach((_, i) => place.relay.behave({ silentAt: "message" }, formatHost(i)));
       const sent = await flood(place, place.others, { total: 3 * load.hanging, rate: FAST });
       await sent.done;
       return async () => `${load.hanging} tenants, ${describe(await sent.stop())}`;
@@ -178,7 +178,7 @@ function besideRefusals(load: NeighbourLoad): Promise<NeighbourRun> {
     load,
     (relay) => withRelays(1, relay),
     async (place) => {
-      place.relay.behave({ verdict: "554 5.7.1 Message rejected due to policy" }, hostOf(0));
+      place.relay.behave({ verdict: "554 5.7.1 Message rejected due to policy" }, formatHost(0));
       const sent = await flood(place, place.others, { rate: { connections: 8, pauseMs: 5 } });
       return async () => `${place.relay.refused} refused, ${describe(await sent.stop())}`;
     },
@@ -198,7 +198,7 @@ async function besideMoves(load: NeighbourLoad): Promise<NeighbourResult> {
       ...Array.from({ length: SHARDS }, (_, i) => ({ id: `healthy-${i}` })),
       ...withRelays(SHARDS, relay),
     ];
-    for (let i = 0; i < SHARDS; i += 1) relay.behave({ answerMs: SLOW_MS }, hostOf(i));
+    for (let i = 0; i < SHARDS; i += 1) relay.behave({ answerMs: SLOW_MS }, formatHost(i));
     const seeded = await seedTenants({ databaseUrl: postgres.url, shards: SHARDS }, wanted);
     const [healthy, slow] = [seeded.slice(0, SHARDS), seeded.slice(SHARDS)];
     const urls = { REDIS_URL: redis.url, DATABASE_URL: postgres.url, SMTP_URL: relay.url() };
@@ -244,7 +244,7 @@ async function sendSlow(front: Waybill, relay: ScriptedRelay, tenants: readonly 
 
 async function untilOwners(redis: RedisServer, count: number): Promise<void> {
   const isSo = async () => {
-    const owners = await ownersOf(redis, SHARDS);
+    const owners = await readOwners(redis, SHARDS);
     return !owners.includes(null) && new Set(owners).size === count;
   };
   await eventually(`${count} processes own the shards`, isSo, 60_000);

@@ -27,7 +27,7 @@ export async function processTree(root: number): Promise<readonly ProcessUse[]> 
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
   const stats = new Map<number, Stat>();
   for (const pid of pids) {
-    const stat = await statOf(`/proc/${pid}/stat`);
+    const stat = await readStat(`/proc/${pid}/stat`);
     if (stat !== null) stats.set(pid, stat);
   }
   const found: number[] = stats.has(root) ? [root] : [];
@@ -37,9 +37,9 @@ export async function processTree(root: number): Promise<readonly ProcessUse[]> 
   const uses = await Promise.all(
     found.map(async (pid): Promise<ProcessUse[]> => {
       const stat = stats.get(pid);
-      const first = await statOf(`/proc/${pid}/task/${pid}/stat`);
+      const first = await readStat(`/proc/${pid}/task/${pid}/stat`);
       if (stat === undefined || first === null) return [];
-      return [{ pid, label: await labelOf(pid), cpuMs: stat.cpuMs, loopMs: first.cpuMs, rssBytes: stat.rssBytes }];
+      return [{ pid, label: await readLabel(pid), cpuMs: stat.cpuMs, loopMs: first.cpuMs, rssBytes: stat.rssBytes }];
     }),
   );
   return uses.flat();
@@ -71,7 +71,7 @@ interface Stat {
   readonly rssBytes: number;
 }
 
-async function statOf(path: string): Promise<Stat | null> {
+async function readStat(path: string): Promise<Stat | null> {
   const text = await readFile(path, "utf8").catch(() => "");
   const fields = text.slice(text.lastIndexOf(") ") + 2).split(" ");
   if (fields.length < 22) return null;
@@ -81,7 +81,7 @@ async function statOf(path: string): Promise<Stat | null> {
 
 const NAMES: Readonly<Record<string, string>> = { "redis-server": "Redis", postgres: "PostgreSQL" };
 
-async function labelOf(pid: number): Promise<string> {
+async function readLabel(pid: number): Promise<string> {
   const words = (await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")).split("\0");
   const program = basename((words[0] ?? "").split(/[ :]/)[0] ?? "");
   const script = words.findIndex((word) => word.endsWith(".ts"));

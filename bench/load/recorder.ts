@@ -119,15 +119,15 @@ async function used(
   work: () => Promise<void>,
 ): Promise<{ readonly cores: number; readonly seconds: number }> {
   const begunMs = performance.now();
-  const [before, engineBefore] = [process.cpuUsage(), await cpuSecondsOf(engine)];
+  const [before, engineBefore] = [process.cpuUsage(), await readCpuSeconds(engine)];
   await work();
   const { user, system } = process.cpuUsage(before);
   const seconds = (performance.now() - begunMs) / 1000;
-  return { cores: ((user + system) / 1_000_000 + (await cpuSecondsOf(engine)) - engineBefore) / seconds, seconds };
+  return { cores: ((user + system) / 1_000_000 + (await readCpuSeconds(engine)) - engineBefore) / seconds, seconds };
 }
 
 /** Of proc(5)'s stat, in ticks of a hundredth of a second. */
-async function cpuSecondsOf(pid: number): Promise<number> {
+async function readCpuSeconds(pid: number): Promise<number> {
   const stat = (await Bun.file(`/proc/${pid}/stat`).text()).replace(/^.*\) /, "").split(" ");
   return (Number(stat[11]) + Number(stat[12])) / 100;
 }

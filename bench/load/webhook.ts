@@ -9,7 +9,7 @@ import { startWaybill, temporaryHome, type Waybill } from "../../test/support/wa
 import { signed, status, webhookBody } from "../../test/support/whatsapp-webhook.ts";
 import { openBenchQueue } from "./bench-queue.ts";
 import { redisCpuMs, startBenchRedis } from "./bench-redis.ts";
-import { cpuMsOf } from "./child.ts";
+import { readCpuMs } from "./child.ts";
 import { type LatencySummary, summarise } from "./latency.ts";
 
 const TENANTS = 20;
@@ -50,7 +50,7 @@ export async function webhookTarget(): Promise<WebhookTarget> {
   const home = await temporaryHome();
   const server = await startWaybill(home.path, { ROLES: "api", REDIS_URL: redis.url, WEBHOOK_SECRET: SECRET });
   const queue = await openBenchQueue(redis.url);
-  const tenants = await tenantsOf(server);
+  const tenants = await openTenants(server);
   const leases = new Map<number, Lease>();
   for (const { shard } of tenants) {
     if (leases.has(shard)) continue;
@@ -65,7 +65,7 @@ export async function webhookTarget(): Promise<WebhookTarget> {
         if (lease === undefined) throw new Error("a shard is not ours");
         jobs.push(...(await handOver(queue, { tenant, lease, count: Math.ceil(statuses / 2 / tenants.length) })));
       }
-      const calls = callsOf(jobs, variant);
+      const calls = buildCalls(jobs, variant);
       const before = await redisCpuMs(redis.client);
       const run = await measure(server, calls);
       const redisMs = (await redisCpuMs(redis.client)) - before;
@@ -80,7 +80,7 @@ export async function webhookTarget(): Promise<WebhookTarget> {
   };
 }
 
-async function tenantsOf(server: Waybill): Promise<readonly TenantRef[]> {
+async function openTenants(server: Waybill): Promise<readonly TenantRef[]> {
   const created = await createTenants(server, TENANTS);
   const answers = await Promise.all(created.map(({ id }) => server.operator("GET", `/tenants/${id}`)));
   return answers.map(({ body }) => ({ tenantId: body.id, shard: body.shard }));
@@ -120,7 +120,7 @@ async function handOver(queue: RedisQueue, { tenant, lease, count }: Filling): P
     const event = { type: "sent", result: {} } as const;
     const settlements = mail.map((job) => {
       const final = { kind: "final", job, status: "success", result: {}, event } as const;
-      return { ...final, providerRef: wamidOf(job.jobId) };
+      return { ...final, providerRef: formatWamid(job.jobId) };
     });
     await queue.settle(lease, settlements);
     jobs.push(...mail.map(({ jobId }) => ({ ...tenant, jobId })));
@@ -128,7 +128,7 @@ async function handOver(queue: RedisQueue, { tenant, lease, count }: Filling): P
 }
 
 /** Has the length of the provider's ids. */
-function wamidOf(jobId: string): string {
+function formatWamid(jobId: string): string {
   return `wamid.HBgNNTQ5MTEyMjMzNDQ1NRUCABEYE${jobId}`;
 }
 
@@ -138,10 +138,10 @@ interface Signed {
   readonly statuses: number;
 }
 
-function callsOf(jobs: readonly HandedOver[], { perBody, isNamed }: WebhookVariant): readonly Signed[] {
+function buildCalls(jobs: readonly HandedOver[], { perBody, isNamed }: WebhookVariant): readonly Signed[] {
   const all = jobs.flatMap(({ tenantId, jobId }) =>
     ["delivered", "read"].map((word) =>
-      status(wamidOf(jobId), word, {
+      status(formatWamid(jobId), word, {
         ...(isNamed ? { biz_opaque_callback_data: `${tenantId}/${jobId}` } : null),
         pricing: { billable: true, pricing_model: "PMP", type: "regular", category: "utility" },
       }),
@@ -157,7 +157,7 @@ async function measure(server: Waybill, calls: readonly Signed[]): Promise<Omit<
   const latenciesMs: number[] = [];
   let next = 0;
   let statuses = 0;
-  const cpuBefore = await cpuMsOf(server.pid);
+  const cpuBefore = await readCpuMs(server.pid);
   const startedMs = performance.now();
   const caller = async () => {
     for (let call = calls[next++]; call !== undefined; call = calls[next++]) {
@@ -173,7 +173,7 @@ async function measure(server: Waybill, calls: readonly Signed[]): Promise<Omit<
   };
   await Promise.all(Array.from({ length: CONNECTIONS }, caller));
   const seconds = (performance.now() - startedMs) / 1000;
-  const cpuMs = (await cpuMsOf(server.pid)) - cpuBefore;
+  const cpuMs = (await readCpuMs(server.pid)) - cpuBefore;
   return {
     statusesPerSecond: Math.round(statuses / seconds),
     latencyMs: summarise(latenciesMs),

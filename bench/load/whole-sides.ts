@@ -87,7 +87,7 @@ export async function waybillSide({ sink, tenants, isSigned }: WaybillSideOption
       redis.disconnect();
       await server.stop();
     };
-    const sumOf = async (key: string, read: (text: string) => number, command: "hvals" | "xlen") => {
+    const sumOverShards = async (key: string, read: (text: string) => number, command: "hvals" | "xlen") => {
       const keys = Array.from({ length: shards }, (_, shard) => `wb:{s${String(shard).padStart(2, "0")}}:${key}`);
       const replies = await Promise.all(keys.map((each) => redis[command](each)));
       return replies.flat().reduce<number>((sum, reply) => sum + (typeof reply === "number" ? reply : read(reply)), 0);
@@ -99,8 +99,8 @@ export async function waybillSide({ sink, tenants, isSigned }: WaybillSideOption
       pids: [server.pid],
       redis,
       // "<jobs> <bytes>" per tenant; the shard's counter is a plain number.
-      unfinished: () => sumOf("tenants", (text) => Number(/^(\d+) \d+ /.exec(text)?.[1] ?? 0), "hvals"),
-      unrecorded: () => sumOf("outbox", Number, "xlen"),
+      unfinished: () => sumOverShards("tenants", (text) => Number(/^(\d+) \d+ /.exec(text)?.[1] ?? 0), "hvals"),
+      unrecorded: () => sumOverShards("outbox", Number, "xlen"),
       halt,
       async stop() {
         await halt();

@@ -1,7 +1,7 @@
 import { type AcceptRound, type AcceptTarget, acceptTargets } from "../load/accept.ts";
 import { describeLatency } from "../load/driver.ts";
 import { median } from "../load/latency.ts";
-import { describeRatios, ratiosOf } from "./ratios.ts";
+import { computeRatios, describeRatios } from "./ratios.ts";
 import type { SectionOptions } from "./section.ts";
 
 export async function accept(options: SectionOptions): Promise<unknown> {
@@ -27,7 +27,7 @@ async function acceptWith(targets: readonly AcceptTarget[], connections: number,
   console.log(`\nAccept: POST /v1/send/email, ${connections} connections, ${rounds} rounds of ${seconds} s\n`);
   console.table([...runs].map(([name, all]) => acceptRow(name, all, { half, calm: open.get(name) })));
   const besideBullmq = (name: AcceptTarget["name"]) =>
-    ratiosOf(runs.get(name) ?? [], runs.get("bullmq") ?? [], (one) => one.perSecond);
+    computeRatios(runs.get(name) ?? [], runs.get("bullmq") ?? [], (one) => one.perSecond);
   const ratios = { waybill: besideBullmq("waybill"), lean: besideBullmq("lean") };
   console.log(`waybill / bullmq: ${describeRatios(ratios.waybill)}`);
   console.log(`the same script behind a bare route / bullmq: ${describeRatios(ratios.lean)}`);

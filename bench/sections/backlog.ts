@@ -1,7 +1,7 @@
 import { type BacklogRound, measureBacklog } from "../load/backlog.ts";
 import { measureHistory } from "../load/history.ts";
 import { median, round } from "../load/latency.ts";
-import { describeRatios, ratiosOf } from "./ratios.ts";
+import { computeRatios, describeRatios } from "./ratios.ts";
 import type { SectionOptions } from "./section.ts";
 
 /** Whether existing data slows Waybill down: queued jobs, and days of history. */
@@ -13,8 +13,8 @@ export async function backlog({ rounds, seconds, smoke }: SectionOptions): Promi
   console.table([...queue.rounds].map(([size, all]) => queueRow(size, all)));
   const [empty = [], full = []] = queue.rounds.values();
   const ratios = {
-    accept: ratiosOf(full, empty, (one) => one.acceptedPerSecond),
-    dispatch: ratiosOf(full, empty, (one) => one.dispatchedPerSecond),
+    accept: computeRatios(full, empty, (one) => one.acceptedPerSecond),
+    dispatch: computeRatios(full, empty, (one) => one.dispatchedPerSecond),
   };
   console.log(`with ${queued} queued / empty: accept ${describeRatios(ratios.accept)}`);
   console.log(`with ${queued} queued / empty: dispatch ${describeRatios(ratios.dispatch)}`);
@@ -37,12 +37,12 @@ export async function backlog({ rounds, seconds, smoke }: SectionOptions): Promi
 }
 
 function queueRow(queued: number, all: readonly BacklogRound[]) {
-  const medianOf = (value: (one: BacklogRound) => number) => round(median(all.map(value)), 1);
+  const computeMedian = (value: (one: BacklogRound) => number) => round(median(all.map(value)), 1);
   return {
     queued,
-    "accepted/s": medianOf((one) => one.acceptedPerSecond),
-    "accept p50 / p99, ms": `${medianOf((one) => one.acceptMs.p50)} / ${medianOf((one) => one.acceptMs.p99)}`,
-    "dispatched/s": medianOf((one) => one.dispatchedPerSecond),
-    "dispatch, Redis CPU µs": medianOf((one) => one.redisMicros),
+    "accepted/s": computeMedian((one) => one.acceptedPerSecond),
+    "accept p50 / p99, ms": `${computeMedian((one) => one.acceptMs.p50)} / ${computeMedian((one) => one.acceptMs.p99)}`,
+    "dispatched/s": computeMedian((one) => one.dispatchedPerSecond),
+    "dispatch, Redis CPU µs": computeMedian((one) => one.redisMicros),
   };
 }

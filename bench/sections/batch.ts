@@ -5,7 +5,7 @@ import { startBenchRedis } from "../load/bench-redis.ts";
 import { SEND_BODY } from "../load/bench-world.ts";
 import { describeLatency } from "../load/driver.ts";
 import { median } from "../load/latency.ts";
-import { describeRatios, ratiosOf } from "./ratios.ts";
+import { computeRatios, describeRatios } from "./ratios.ts";
 import type { SectionOptions } from "./section.ts";
 
 const TENANTS = 50;
@@ -25,12 +25,12 @@ const KINDS: Readonly<Record<string, Kind>> = {
     tenants: TENANTS,
     request: { path: "/v1/send/email", body: SEND_BODY, jobs: 1 },
   },
-  "100 a batch": { connections: 16, tenants: TENANTS, request: batchOf(100) },
-  "1,000 a batch": { connections: 4, tenants: TENANTS, request: batchOf(1_000) },
-  "1,000 a batch, one tenant": { connections: 3, tenants: 1, request: batchOf(1_000) },
+  "100 a batch": { connections: 16, tenants: TENANTS, request: buildBatch(100) },
+  "1,000 a batch": { connections: 4, tenants: TENANTS, request: buildBatch(1_000) },
+  "1,000 a batch, one tenant": { connections: 3, tenants: 1, request: buildBatch(1_000) },
 };
 
-function batchOf(jobs: number) {
+function buildBatch(jobs: number) {
   const messages = Array.from({ length: jobs }, () => SEND_BODY).join(",");
   return { path: "/v1/send/email/batch", body: `{"messages":[${messages}]}`, jobs };
 }
@@ -54,9 +54,9 @@ export async function batch({ rounds, seconds }: SectionOptions): Promise<unknow
   await home.remove();
 
   console.log(`\nBatch: e-mails accepted, ${rounds} rounds of ${seconds} s\n`);
-  console.table([...runs].map(([name, all]) => rowOf(name, all)));
+  console.table([...runs].map(([name, all]) => buildRow(name, all)));
   const ratios = Object.fromEntries(
-    [...runs].map(([name, all]) => [name, ratiosOf(all, runs.get(SINGLE) ?? [], ({ perSecond }) => perSecond)]),
+    [...runs].map(([name, all]) => [name, computeRatios(all, runs.get(SINGLE) ?? [], ({ perSecond }) => perSecond)]),
   );
   for (const [name, all] of Object.entries(ratios)) {
     if (name !== SINGLE) console.log(`${name} / ${SINGLE}: ${describeRatios(all)}`);
@@ -64,7 +64,7 @@ export async function batch({ rounds, seconds }: SectionOptions): Promise<unknow
   return { rounds: Object.fromEntries(runs), ratios };
 }
 
-function rowOf(name: string, all: readonly AcceptRound[]): Record<string, string | number> {
+function buildRow(name: string, all: readonly AcceptRound[]): Record<string, string | number> {
   const of = (valueOf: (one: AcceptRound) => number) => median(all.map(valueOf));
   const latency = { p50: of(({ latencyMs }) => latencyMs.p50), p99: of(({ latencyMs }) => latencyMs.p99) };
   return {

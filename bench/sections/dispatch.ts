@@ -1,6 +1,6 @@
 import { type DispatchRound, dispatchTargets } from "../load/dispatch.ts";
 import { median } from "../load/latency.ts";
-import { describeRatios, ratiosOf } from "./ratios.ts";
+import { computeRatios, describeRatios } from "./ratios.ts";
 import type { SectionOptions } from "./section.ts";
 
 export async function dispatch({ rounds, jobs }: SectionOptions): Promise<unknown> {
@@ -21,7 +21,7 @@ export async function dispatch({ rounds, jobs }: SectionOptions): Promise<unknow
   );
   const others = [...runs].filter(([name]) => name !== "waybill");
   const [best = "", bestRuns = []] = others.sort(([, a], [, b]) => rate(b) - rate(a))[0] ?? [];
-  const ratios = ratiosOf(runs.get("waybill") ?? [], bestRuns, (one) => one.perSecond);
+  const ratios = computeRatios(runs.get("waybill") ?? [], bestRuns, (one) => one.perSecond);
   console.log(`waybill / ${best}: ${describeRatios(ratios)}`);
   return { rounds: Object.fromEntries(runs), best, ratios };
 }

@@ -10,7 +10,7 @@ import {
 } from "../load/mail.ts";
 import { MAIL_SIZES } from "../load/mail-content.ts";
 import type { MailRun } from "../load/mail-run.ts";
-import { describeRatios, ratiosOf } from "./ratios.ts";
+import { computeRatios, describeRatios } from "./ratios.ts";
 import type { SectionOptions } from "./section.ts";
 
 const CONNECTIONS = 20;
@@ -63,11 +63,11 @@ async function table(bench: MailBench, server: MailServer, load: MailLoad, round
       "mails/s": Math.round(median(all.map((run) => run.perSecond))),
       "CPU µs a mail": Math.round(median(all.map((run) => run.cpuMicros))),
       "of them on the loop": Math.round(median(all.map((run) => run.loopMicros))),
-      "mails/s beside smtp-source": describeRatios(ratiosOf(all, of("smtp-source"), (run) => run.perSecond)),
+      "mails/s beside smtp-source": describeRatios(computeRatios(all, of("smtp-source"), (run) => run.perSecond)),
     })),
   );
-  const unsigned = ratiosOf(of("waybill"), of("nodemailer"), (run) => run.cpuMicros);
-  const signed = ratiosOf(of("waybill, signed"), of("nodemailer, signed"), (run) => run.cpuMicros);
+  const unsigned = computeRatios(of("waybill"), of("nodemailer"), (run) => run.cpuMicros);
+  const signed = computeRatios(of("waybill, signed"), of("nodemailer, signed"), (run) => run.cpuMicros);
   const isMet = median(unsigned) <= CPU_RATIO_MAX;
   console.log(
     `CPU a mail, waybill / nodemailer's pool: ${describeRatios(unsigned)}; at most a third: ${isMet ? "met" : "missed"}`,

@@ -2,7 +2,7 @@ import { postfixMissing } from "../../test/support/postfix.ts";
 import { burst, target } from "../load/burst.ts";
 import { drive } from "../load/driver.ts";
 import { round } from "../load/latency.ts";
-import { type MemorySample, memoryOf, slopeOf, watchMemory } from "../load/memory-watch.ts";
+import { computeSlope, type MemorySample, measureMemory, watchMemory } from "../load/memory-watch.ts";
 import { startSmtpSink } from "../load/smtp-sink.ts";
 import { waybillSide } from "../load/whole-sides.ts";
 import type { SectionOptions } from "./section.ts";
@@ -26,26 +26,26 @@ export async function memory({ rate, minutes, smoke }: SectionOptions): Promise<
   const side = await waybillSide({ sink, tenants: TENANTS, isSigned: false });
   const running = await side.start();
   try {
-    const atRest = await memoryOf(running);
+    const atRest = await measureMemory(running);
     const inBurst = await watchMemory(running, BURST_LOOK_MS, burst(running, sink, mails));
     await Bun.sleep(smoke ? 0 : REST_MS);
-    const after = await memoryOf(running);
+    const after = await measureMemory(running);
     const seconds = smoke ? 1 : minutes * 60;
     const load = drive({ ...target(running), seconds, rate, connections: 64 });
     const underLoad = await watchMemory(running, smoke ? 200 : LOAD_LOOK_MS, load);
     // The first quarter fills caches, and the finished jobs of fifteen minutes.
     const settled = underLoad.slice(Math.floor(underLoad.length / 4));
-    const growth = slopeOf(settled, ({ rss }) => rss);
+    const growth = computeSlope(settled, ({ rss }) => rss);
     console.log(`\nMemory: a burst of ${mails} mails, then ${rate}/s for ${round(seconds / 60)} minutes\n`);
     console.table([
-      rowOf("at rest", atRest),
-      rowOf("peak of the burst", peakOf(inBurst)),
-      rowOf("after it", after),
-      rowOf("peak of the load", peakOf(underLoad)),
-      rowOf("end of the load", underLoad.at(-1) ?? after),
+      buildRow("at rest", atRest),
+      buildRow("peak of the burst", findPeak(inBurst)),
+      buildRow("after it", after),
+      buildRow("peak of the load", findPeak(underLoad)),
+      buildRow("end of the load", underLoad.at(-1) ?? after),
     ]);
     console.log(`growth of the processes in the last three quarters: ${round((growth * 3600) / MIB)} MiB an hour`);
-    return { mails, rate, seconds, atRest, peak: peakOf(inBurst), after, underLoad, growthPerHour: growth * 3600 };
+    return { mails, rate, seconds, atRest, peak: findPeak(inBurst), after, underLoad, growthPerHour: growth * 3600 };
   } finally {
     await running.stop();
     await side.end();
@@ -53,11 +53,11 @@ export async function memory({ rate, minutes, smoke }: SectionOptions): Promise<
   }
 }
 
-function peakOf(samples: readonly MemorySample[]): MemorySample {
+function findPeak(samples: readonly MemorySample[]): MemorySample {
   const largest = (of: (sample: MemorySample) => number) => Math.max(...samples.map(of));
   return { atMs: 0, rss: largest(({ rss }) => rss), redis: largest(({ redis }) => redis) };
 }
 
-function rowOf(when: string, { rss, redis }: MemorySample) {
+function buildRow(when: string, { rss, redis }: MemorySample) {
   return { when, "processes, MiB": Math.round(rss / MIB), "Redis, MiB": round(redis / MIB, 1) };
 }

@@ -7,13 +7,13 @@ const WAIT_MS_MAX = 2_000;
 
 /** How neighbours affect a healthy tenant: the time of its messages from the request to the mail server. */
 export async function neighbours({ seconds, smoke }: SectionOptions): Promise<unknown> {
-  const sizeOf = (name: string, usual: number, small: number) => (smoke ? small : Number(process.env[name] ?? usual));
+  const readSize = (name: string, usual: number, small: number) => (smoke ? small : Number(process.env[name] ?? usual));
   const load = {
-    perSecond: sizeOf("NEIGHBOURS_RATE", 50, 20),
+    perSecond: readSize("NEIGHBOURS_RATE", 50, 20),
     seconds: smoke ? 1 : Math.max(10, seconds),
-    queued: sizeOf("NEIGHBOURS_QUEUED", 50_000, 200),
-    tenants: sizeOf("NEIGHBOURS_TENANTS", 10_000, 100),
-    hanging: sizeOf("NEIGHBOURS_HANGING", 1_000, 10),
+    queued: readSize("NEIGHBOURS_QUEUED", 50_000, 200),
+    tenants: readSize("NEIGHBOURS_TENANTS", 10_000, 100),
+    hanging: readSize("NEIGHBOURS_HANGING", 1_000, 10),
   };
   // A word in the name of the only situation to run.
   const only = process.env["NEIGHBOURS_ONLY"];
@@ -30,7 +30,7 @@ export async function neighbours({ seconds, smoke }: SectionOptions): Promise<un
       console.log(`${name}: left out, ${result.missing}`);
       continue;
     }
-    rows.push(rowOf(name, result));
+    rows.push(buildRow(name, result));
     const late = result.missing === 0 ? "" : `; ${result.missing} not handed over at the end`;
     console.log(`${name}: ${result.note}${late}`);
   }
@@ -38,7 +38,7 @@ export async function neighbours({ seconds, smoke }: SectionOptions): Promise<un
   return results;
 }
 
-function rowOf(name: string, { alone, beside }: NeighbourRun): Record<string, string | number> {
+function buildRow(name: string, { alone, beside }: NeighbourRun): Record<string, string | number> {
   const ratio = beside.p99 / alone.p99;
   return {
     beside: name,

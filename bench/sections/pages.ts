@@ -12,12 +12,12 @@ export async function pages({ rounds, smoke }: SectionOptions): Promise<unknown>
   const report = await measurePages({ events, rounds: smoke ? 1 : rounds * 8, withPostgres });
   const { pages, ...rest } = report;
   console.log(`\nEvent store: pages of 100 events out of ${report.events}, ms p50 / p99\n`);
-  console.table(pages.map(rowOf));
+  console.table(pages.map(buildRow));
   console.log(rest);
   return report;
 }
 
-function rowOf({ filter, depth, waybill, offset, postgres }: PageRow): Record<string, string> {
+function buildRow({ filter, depth, waybill, offset, postgres }: PageRow): Record<string, string> {
   const show = (latency: PageRow["offset"]) => (latency === null ? "" : `${latency.p50} / ${latency.p99}`);
   return { filter, depth, waybill: show(waybill), OFFSET: show(offset), PostgreSQL: show(postgres) };
 }

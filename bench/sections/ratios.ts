@@ -1,7 +1,7 @@
 import { median, round } from "../load/latency.ts";
 
 /** One ratio per round: compares figures measured next to each other. */
-export function ratiosOf<T>(ours: readonly T[], theirs: readonly T[], valueOf: (one: T) => number): number[] {
+export function computeRatios<T>(ours: readonly T[], theirs: readonly T[], valueOf: (one: T) => number): number[] {
   return ours.flatMap((one, i) => {
     const other = theirs[i];
     return other === undefined ? [] : [round(valueOf(one) / valueOf(other))];

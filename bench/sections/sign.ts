@@ -1,6 +1,6 @@
 import { median } from "../load/latency.ts";
 import { SIGN_VARIANTS, type SignRun, signRound } from "../load/sign.ts";
-import { describeRatios, ratiosOf } from "./ratios.ts";
+import { computeRatios, describeRatios } from "./ratios.ts";
 import type { SectionOptions } from "./section.ts";
 
 export async function sign({ rounds, seconds }: SectionOptions): Promise<unknown> {
@@ -9,13 +9,13 @@ export async function sign({ rounds, seconds }: SectionOptions): Promise<unknown
     for (const variant of SIGN_VARIANTS) runs.get(variant)?.push(await signRound(variant, seconds));
   }
   console.log(`\nSign: one Apple pass over and over, four in flight, ${rounds} rounds of ${seconds} s\n`);
-  console.table([...runs].map(([variant, all]) => rowOf(variant, all)));
-  const ratios = ratiosOf(runs.get("waybill") ?? [], runs.get("passkit-generator") ?? [], (one) => one.perSecond);
+  console.table([...runs].map(([variant, all]) => buildRow(variant, all)));
+  const ratios = computeRatios(runs.get("waybill") ?? [], runs.get("passkit-generator") ?? [], (one) => one.perSecond);
   console.log(`waybill / passkit-generator: ${describeRatios(ratios)}`);
   return { rounds: Object.fromEntries(runs), ratios };
 }
 
-function rowOf(variant: string, all: readonly SignRun[]): Record<string, string | number> {
+function buildRow(variant: string, all: readonly SignRun[]): Record<string, string | number> {
   const delay = (of: (run: SignRun) => number) => median(all.map(of));
   const { p50, p99, max } = {
     p50: delay((run) => run.delayMs.p50),

@@ -3,7 +3,7 @@ import { type Burst, burst } from "../load/burst.ts";
 import { median, round } from "../load/latency.ts";
 import { startSmtpSink } from "../load/smtp-sink.ts";
 import { type Side, waybillSide } from "../load/whole-sides.ts";
-import { describeRatios, ratiosOf } from "./ratios.ts";
+import { computeRatios, describeRatios } from "./ratios.ts";
 import type { SectionOptions } from "./section.ts";
 
 /** The same total number of messages, from one tenant or from thousands. */
@@ -35,25 +35,25 @@ export async function tenants({ rounds, smoke }: SectionOptions): Promise<unknow
     await sink.stop();
   }
   console.log(`\nTenants: ${mails} mails in all over 64 connections to smtp-sink, as \`npm start\` comes\n`);
-  console.table(counts.flatMap((count) => [rowOf(count, "first", first), rowOf(count, "known", again)]));
+  console.table(counts.flatMap((count) => [buildRow(count, "first", first), buildRow(count, "known", again)]));
   const [one = 1, ...more] = counts;
-  const rateOf = (of: number) => again.get(of) ?? [];
+  const findBursts = (of: number) => again.get(of) ?? [];
   const ratios = Object.fromEntries(
-    more.map((count) => [count, ratiosOf(rateOf(count), rateOf(one), (run) => run.perSecond)]),
+    more.map((count) => [count, computeRatios(findBursts(count), findBursts(one), (run) => run.perSecond)]),
   );
   for (const [count, all] of Object.entries(ratios))
     console.log(`${count} known tenants / one: ${describeRatios(all)}`);
   return { mails, first: Object.fromEntries(first), known: Object.fromEntries(again), ratios };
 }
 
-function rowOf(tenants: number, met: "first" | "known", of: ReadonlyMap<number, readonly Burst[]>) {
-  const medianOf = (value: (one: Burst) => number) => round(median((of.get(tenants) ?? []).map(value)), 1);
+function buildRow(tenants: number, met: "first" | "known", of: ReadonlyMap<number, readonly Burst[]>) {
+  const computeMedian = (value: (one: Burst) => number) => round(median((of.get(tenants) ?? []).map(value)), 1);
   return {
     tenants,
     "to the process": met === "first" ? "met for the first time" : "known",
-    "mails/s, end to end": medianOf((one) => one.perSecond),
-    "accepted/s": medianOf((one) => one.acceptedPerSecond),
-    "accept p99, ms": medianOf((one) => one.acceptMs.p99),
-    "Redis CPU µs": medianOf((one) => one.redisMicros),
+    "mails/s, end to end": computeMedian((one) => one.perSecond),
+    "accepted/s": computeMedian((one) => one.acceptedPerSecond),
+    "accept p99, ms": computeMedian((one) => one.acceptMs.p99),
+    "Redis CPU µs": computeMedian((one) => one.redisMicros),
   };
 }

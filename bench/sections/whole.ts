@@ -6,7 +6,7 @@ import { median, round } from "../load/latency.ts";
 import { type OpenLoop, openLoop } from "../load/open-loop.ts";
 import { type SmtpSink, startSmtpSink } from "../load/smtp-sink.ts";
 import { peerSide, type Side, waybillSide } from "../load/whole-sides.ts";
-import { describeRatios, ratiosOf } from "./ratios.ts";
+import { computeRatios, describeRatios } from "./ratios.ts";
 import type { SectionOptions } from "./section.ts";
 
 const TENANTS = 20;
@@ -21,9 +21,9 @@ export async function whole({ rounds, seconds, smoke }: SectionOptions): Promise
     console.log(`\nWhole path: left out. ${missing}`);
     return { missing };
   }
-  const sizeOf = (name: string, usual: number, small: number) => (smoke ? small : Number(process.env[name] ?? usual));
-  const mails = sizeOf("WHOLE_MAILS", 12_000, 200);
-  const backlog = sizeOf("WHOLE_BACKLOG", 40_000, 500);
+  const readSize = (name: string, usual: number, small: number) => (smoke ? small : Number(process.env[name] ?? usual));
+  const mails = readSize("WHOLE_MAILS", 12_000, 200);
+  const backlog = readSize("WHOLE_BACKLOG", 40_000, 500);
   const fewer = Math.max(1, Math.ceil(rounds / 2));
   const sink = await startSmtpSink();
   const options = { sink, tenants: TENANTS, isSigned: false };
@@ -72,18 +72,18 @@ async function bursting(what: string, sides: readonly Side[], { sink, rounds, ma
   console.table([...runs].flatMap(([side, all]) => cpuRows(side, all)));
   const [[, ours = []] = [], ...others] = [...runs];
   const ratios = Object.fromEntries(
-    others.map(([name, theirs]) => [name, ratiosOf(ours, theirs, (one) => one.perSecond)]),
+    others.map(([name, theirs]) => [name, computeRatios(ours, theirs, (one) => one.perSecond)]),
   );
   for (const [name, all] of Object.entries(ratios)) console.log(`waybill / ${name}: ${describeRatios(all)}`);
   // A busy machine changes these less than rates.
-  const cpuRatios = Object.fromEntries(others.map(([name, theirs]) => [name, ratiosOf(theirs, ours, cpuOf)]));
+  const cpuRatios = Object.fromEntries(others.map(([name, theirs]) => [name, computeRatios(theirs, ours, sumCpu)]));
   for (const [name, all] of Object.entries(cpuRatios))
     console.log(`CPU a mail, ${name} / waybill: ${describeRatios(all)}`);
   return { rounds: Object.fromEntries(runs), ratios, cpuRatios };
 }
 
 /** CPU of all processes of a side, including Redis and history; driver and mail server are the same for all. */
-function cpuOf({ cpu }: Burst): number {
+function sumCpu({ cpu }: Burst): number {
   return cpu.reduce((sum, { label, micros }) => sum + (label === "driver" || label === "smtp-sink" ? 0 : micros), 0);
 }
 
@@ -98,15 +98,15 @@ async function oneBurst(side: Side, sink: SmtpSink, mails: number): Promise<Burs
 }
 
 function burstRow(side: string, all: readonly Burst[]): Record<string, string | number> {
-  const medianOf = (value: (one: Burst) => number) => round(median(all.map(value)), 1);
+  const computeMedian = (value: (one: Burst) => number) => round(median(all.map(value)), 1);
   return {
     side,
-    "mails/s, end to end": medianOf((one) => one.perSecond),
-    "accepted/s": medianOf((one) => one.acceptedPerSecond),
-    "accept p50 / p99, ms": `${medianOf((one) => one.acceptMs.p50)} / ${medianOf((one) => one.acceptMs.p99)}`,
-    "s until its history is whole": medianOf((one) => one.historySeconds),
-    "Redis CPU µs": medianOf((one) => one.redisMicros),
-    "bytes appended": medianOf((one) => one.redisBytesWritten),
+    "mails/s, end to end": computeMedian((one) => one.perSecond),
+    "accepted/s": computeMedian((one) => one.acceptedPerSecond),
+    "accept p50 / p99, ms": `${computeMedian((one) => one.acceptMs.p50)} / ${computeMedian((one) => one.acceptMs.p99)}`,
+    "s until its history is whole": computeMedian((one) => one.historySeconds),
+    "Redis CPU µs": computeMedian((one) => one.redisMicros),
+    "bytes appended": computeMedian((one) => one.redisBytesWritten),
   };
 }
 

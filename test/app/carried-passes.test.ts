@@ -84,7 +84,7 @@ const channel = () =>
     }),
   );
 const deliver = (job: QueuedJob) => channel().deliver(job, google.tenant, NEVER);
-const stateOf = async (passId: string) => (await passes.registry.passes.find("acme", passId))?.state;
+const readState = async (passId: string) => (await passes.registry.passes.find("acme", passId))?.state;
 const tokens = async () => (await must(passes.registry.registry.tenant("acme"))).tokens;
 
 /** The job of a message whose pass was stored and paid for. */
@@ -120,9 +120,9 @@ test("a later try sends the same link and makes no second object, also in anothe
   expect(before).toBeGreaterThan(0);
   google.sandbox.resources.set("genericObject", job.serial, { hasUsers: true });
   carrier = anotherProcess();
-  expect(await stateOf(job.passId)).toBe("creating");
+  expect(await readState(job.passId)).toBe("creating");
   expect(await deliver(job)).toEqual({ kind: "delivered", result: { relay: "there", pass_id: job.passId } });
-  expect([inserts(), await stateOf(job.passId)]).toEqual([before, "ready"]);
+  expect([inserts(), await readState(job.passId)]).toEqual([before, "ready"]);
   const [first, second] = got.map((payload) => JSON.parse(payload));
   expect(second).toEqual(first);
   expect(first.data).toMatchObject({ name: "Ada", pass: { pass_id: job.passId } });
@@ -145,7 +145,7 @@ test("a pass that Google refuses fails its message, and costs nothing", async ()
   outcomes = ["denied"];
   expect((await deliver(job)).kind).toBe("failed");
   await channel().giveBack?.(job);
-  expect([got, await tokens(), await stateOf(job.passId)]).toEqual([[], before, "failed"]);
+  expect([got, await tokens(), await readState(job.passId)]).toEqual([[], before, "failed"]);
 });
 
 test("an Apple pass is a file of the message only while that is delivered", async () => {
@@ -168,7 +168,7 @@ test("a message that was sent is sent once, although its pass could not be finis
   carrier = anotherProcess({ finish: () => Promise.reject(new UnavailableError("away")) });
   const job = await aMessage("apple");
   expect((await deliver(job)).kind).toBe("delivered");
-  expect([got.length, await stateOf(job.passId)]).toEqual([1, "creating"]);
+  expect([got.length, await readState(job.passId)]).toEqual([1, "creating"]);
 });
 
 test("while the registry is away, a message waits and no try is counted", async () => {
@@ -183,12 +183,12 @@ test("a message that certainly failed gives its token back once, and a retry tak
   answers = [REFUSED];
   expect(await deliver(job)).toEqual(REFUSED);
   for (const _ of [1, 2]) await channel().giveBack?.(job);
-  expect([await tokens(), await stateOf(job.passId)]).toEqual([before, "failed"]);
+  expect([await tokens(), await readState(job.passId)]).toEqual([before, "failed"]);
   const charges = carriedPassCharges(passes.registry.passes);
   expect(await charges.take("acme", job, job.payload)).toEqual({ kind: "taken" });
   expect(await tokens()).toBe(before - 1);
   expect((await deliver(job)).kind).toBe("delivered");
-  expect(await stateOf(job.passId)).toBe("ready");
+  expect(await readState(job.passId)).toBe("ready");
 });
 
 const NOT_GIVEN_BACK = { kind: "refused" as const, why: expect.stringContaining("not given back yet") };
@@ -199,7 +199,7 @@ test("one that is given up without a clear answer, or was never offered, is left
   answers = [LOST];
   await deliver(job);
   await channel().giveBack?.(job);
-  expect([await tokens(), await stateOf(job.passId)]).toEqual([before, "creating"]);
+  expect([await tokens(), await readState(job.passId)]).toEqual([before, "creating"]);
   const charges = carriedPassCharges(passes.registry.passes);
   expect(await charges.take("acme", job, job.payload)).toEqual(NOT_GIVEN_BACK);
 });
@@ -221,7 +221,7 @@ test("a suppressed recipient's token is given back, also of a payload that is st
     const job = { ...(await aMessage("apple")), suppressed: "manual" as const };
     await channel().giveBack?.(stored === undefined ? job : { ...job, stored, payload: "" });
     // Nobody can try it again, so nothing of the pass is kept.
-    expect([await tokens(), await stateOf(job.passId)]).toEqual([before, undefined]);
+    expect([await tokens(), await readState(job.passId)]).toEqual([before, undefined]);
   }
   const nobodyAsks = () => Promise.reject(new Error("nobody asks"));
   carrier = anotherProcess({ giveBack: nobodyAsks, discard: nobodyAsks });

@@ -23,7 +23,7 @@ function listen(at: { readonly host: string; readonly port: number }): Promise<v
   });
 }
 
-function configOf(environment: Readonly<Record<string, string>>): Config {
+function loadTestConfig(environment: Readonly<Record<string, string>>): Config {
   return loadConfig({ WAYBILL_HOME: home.path, PORT: "0", ...environment });
 }
 
@@ -33,7 +33,7 @@ test.each([
   [{ HOST: "192.0.2.1" }, 'HOST is "192.0.2.1"; it should be an address of this machine, or a name of one'],
   [{ ADMIN_PORT: "0", ADMIN_HOST: "192.0.2.1" }, 'ADMIN_HOST is "192.0.2.1"; it should be an address of this machine'],
 ])("%j, which cannot be had, is a mistake of that setting", async (environment, line) => {
-  const config = configOf(environment);
+  const config = loadTestConfig(environment);
   const error = await freePorts(config).catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(ConfigurationError);
   expect(String(error)).toContain(`: ${line}`);

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { blocksOf } from "../docs/page-blocks.ts";
-import { operationsOf } from "../security/support/operations.ts";
+import { parseBlocks } from "../docs/page-blocks.ts";
+import { fetchOperations } from "../security/support/operations.ts";
 import { startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
 
 const SLOW_MS = 240_000;
@@ -47,7 +47,7 @@ test("every call of tenants and operators has a method", async () => {
   const called = sources.flatMap((text) =>
     Array.from(text.matchAll(/calls\.(?:call|list)\(\s*"(\w+)"/g), ([, name]) => name),
   );
-  const operations = (await operationsOf(server.url)).filter(({ security }) =>
+  const operations = (await fetchOperations(server.url)).filter(({ security }) =>
     ["apiKey", "operator"].includes(security),
   );
   const missing = operations.map(({ id }) => id).filter((id) => !called.includes(id));
@@ -59,7 +59,7 @@ async function writePrograms(): Promise<readonly string[]> {
   const texts = await Promise.all(
     ["sending.md", "events.md"].map((page) => readFile(join(ROOT, "docs", page), "utf8")),
   );
-  const blocks = texts.flatMap(blocksOf).filter(({ language }) => language === "ts");
+  const blocks = texts.flatMap(parseBlocks).filter(({ language }) => language === "ts");
   const files = blocks.map(({ text }, at) => ({ name: `page-${at}.ts`, text }));
   const all = [
     ...files,

@@ -15,7 +15,7 @@ let operator: WaybillOperator;
 beforeAll(async () => {
   home = await temporaryHome();
   server = await startWaybill(home.path);
-  waybill = clientOf({});
+  waybill = createClient({});
   const token = (await readFile(join(home.path, "operator-token"), "utf8")).trim();
   operator = new WaybillOperator({ url: server.url, token });
 }, 300_000);
@@ -26,11 +26,11 @@ afterAll(async () => {
 }, 300_000);
 
 /** The demo tenant's. */
-function clientOf(options: Partial<WaybillOptions>): Waybill {
+function createClient(options: Partial<WaybillOptions>): Waybill {
   return new Waybill({ url: server.url, apiKey: server.demoKey, ...options });
 }
 
-async function failureOf(call: Promise<unknown>): Promise<WaybillError> {
+async function catchFailure(call: Promise<unknown>): Promise<WaybillError> {
   const error = await call.then(
     () => null,
     (reason: unknown) => reason,
@@ -92,7 +92,7 @@ describe("a tenant", () => {
   });
 
   test("pages through its events without missing or repeating one", async () => {
-    const alone = clientOf({ apiKey: await tenantOn("pro", "paging") });
+    const alone = createClient({ apiKey: await tenantOn("pro", "paging") });
     const sent: string[] = [];
     for (let at = 0; at < 5; at++) sent.push((await alone.emails.send(HELLO)).job_id);
     const query = { ...recentDays(), event_type: "sent", limit: 2 } as const;
@@ -106,27 +106,27 @@ describe("a tenant", () => {
   });
 
   test("is told what is wrong with a request", async () => {
-    const error = await failureOf(waybill.emails.send({ ...HELLO, to_address: "nobody" }));
+    const error = await catchFailure(waybill.emails.send({ ...HELLO, to_address: "nobody" }));
     expect(error).toMatchObject({ status: 400, code: "bad_request", requestId: expect.stringMatching(/./) });
     expect(error).toMatchObject({ reason: "invalid_member", param: "to_address" });
     expect(error.message).toContain("to_address");
   });
 
   test("is told which rules its HTML violates", async () => {
-    const error = await failureOf(waybill.emails.send({ ...HELLO, html: "<p>Hi</p><script></script>" }));
+    const error = await catchFailure(waybill.emails.send({ ...HELLO, html: "<p>Hi</p><script></script>" }));
     expect(error).toMatchObject({ status: 422, code: "unprocessable", violations: [{ rule: "script" }] });
     expect(error.reason).toBe("html_violation");
   });
 
   test("cannot be led to another operation by an id", async () => {
     await expect(waybill.jobs.get("..")).rejects.toThrow(TypeError);
-    expect(await failureOf(waybill.jobs.get("a/../../../health"))).toMatchObject({ status: 404, code: "not_found" });
+    expect(await catchFailure(waybill.jobs.get("a/../../../health"))).toMatchObject({ status: 404, code: "not_found" });
   });
 
   test("that has the wrong key is told so, without retries", async () => {
     const waits: number[] = [];
     const sleep = async (ms: number) => void waits.push(ms);
-    const error = await failureOf(clientOf({ apiKey: "wb_wrong", sleep }).emails.send(HELLO));
+    const error = await catchFailure(createClient({ apiKey: "wb_wrong", sleep }).emails.send(HELLO));
     expect(error).toMatchObject({ status: 401, code: "unauthorized" });
     expect(waits).toEqual([]);
   });
@@ -160,7 +160,7 @@ describe("retries", () => {
     try {
       const waits: number[] = [];
       const sleep = async (ms: number) => void waits.push(ms);
-      const client = clientOf({ url: proxy.url, sleep });
+      const client = createClient({ url: proxy.url, sleep });
       const { job_id } = await client.emails.send({ ...HELLO, to_address: "once@example.com" });
       expect([proxy.dropped, waits.length]).toEqual([1, 1]);
       await waybill.jobs.wait(job_id);
@@ -174,8 +174,11 @@ describe("retries", () => {
   test("a call without a key that changes something is not repeated when its answer is lost", async () => {
     const proxy = await DroppingProxy.start(server.url);
     try {
-      const client = clientOf({ url: proxy.url, sleep: () => Promise.reject(new Error("it would be repeated")) });
-      expect(await failureOf(client.domains.verify("example.com"))).toMatchObject({ status: null, code: "no_answer" });
+      const client = createClient({ url: proxy.url, sleep: () => Promise.reject(new Error("it would be repeated")) });
+      expect(await catchFailure(client.domains.verify("example.com"))).toMatchObject({
+        status: null,
+        code: "no_answer",
+      });
       expect(proxy.dropped).toBe(1);
     } finally {
       proxy.stop();
@@ -190,12 +193,12 @@ describe("retries", () => {
       waits.push(ms);
       await operator.plans.put("single", { requests_per_minute: 1000 });
     };
-    await clientOf({ apiKey }).emails.send(HELLO);
-    const refused = await failureOf(clientOf({ apiKey, retries: 0 }).emails.send(HELLO));
+    await createClient({ apiKey }).emails.send(HELLO);
+    const refused = await catchFailure(createClient({ apiKey, retries: 0 }).emails.send(HELLO));
     expect(refused).toMatchObject({ status: 429, code: "too_many_requests" });
     const told = (refused.retryAfterSeconds ?? 0) * 1000;
     expect(told).toBeWithin(1_000, 61_001);
-    expect(await clientOf({ apiKey, sleep }).emails.send(HELLO)).toMatchObject({ status: "pending" });
+    expect(await createClient({ apiKey, sleep }).emails.send(HELLO)).toMatchObject({ status: "pending" });
     expect(waits).toHaveLength(1);
     // A second may have passed between the two.
     expect(waits[0]).toBeWithin(told - 1_000, told + 1);
@@ -212,24 +215,24 @@ describe("retries", () => {
     const waits: number[] = [];
     const proxy = await DroppingProxy.start(server.url);
     proxy.stop();
-    const client = clientOf({ url: proxy.url, sleep: async (ms) => void waits.push(ms) });
-    expect(await failureOf(client.emails.send(HELLO))).toMatchObject({ status: null, code: "no_answer" });
+    const client = createClient({ url: proxy.url, sleep: async (ms) => void waits.push(ms) });
+    expect(await catchFailure(client.emails.send(HELLO))).toMatchObject({ status: null, code: "no_answer" });
     for (const [at, ms] of [500, 1_000, 2_000].entries()) expect(waits[at]).toBeWithin(ms / 2, ms + 1);
     expect(waits).toHaveLength(3);
   });
 
   test("an attempt ends after its timeout", async () => {
-    const client = clientOf({ timeoutMs: 20, retries: 0, fetch: (_, { signal }) => silence(signal) });
-    expect(await failureOf(client.domains.list())).toMatchObject({ status: null, code: "timeout" });
+    const client = createClient({ timeoutMs: 20, retries: 0, fetch: (_, { signal }) => silence(signal) });
+    expect(await catchFailure(client.domains.list())).toMatchObject({ status: null, code: "timeout" });
   });
 
   test("a caller ends a call with its own reason, while it runs and while it waits for a retry", async () => {
     const reason = new Error("the user left");
     const [running, waiting] = [new AbortController(), new AbortController()];
-    const call = clientOf({ fetch: (_, { signal }) => silence(signal) }).domains.list({ signal: running.signal });
+    const call = createClient({ fetch: (_, { signal }) => silence(signal) }).domains.list({ signal: running.signal });
     running.abort(reason);
     await expect(call).rejects.toBe(reason);
-    const away = clientOf({
+    const away = createClient({
       fetch: () => {
         setTimeout(() => waiting.abort(reason));
         return Promise.reject(new Error("away"));
@@ -246,18 +249,18 @@ describe("a client", () => {
     const elsewhere = `http://127.0.0.1:${other.port}/v1/jobs/1`;
     const moved = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => Response.redirect(elsewhere, 302) });
     try {
-      const client = clientOf({ url: `http://127.0.0.1:${moved.port}` });
+      const client = createClient({ url: `http://127.0.0.1:${moved.port}` });
       for (const call of [client.jobs.get("1"), client.emails.send(HELLO)]) {
-        const error = await failureOf(call);
+        const error = await catchFailure(call);
         expect(error).toMatchObject({ status: 302, code: "redirected" });
         expect(error.message).toContain(elsewhere);
       }
       // A `fetch` of the caller's that follows them all the same.
-      const following = clientOf({
+      const following = createClient({
         url: `http://127.0.0.1:${moved.port}`,
         fetch: (url, init) => fetch(url, { ...init, redirect: "follow" }),
       });
-      expect(await failureOf(following.jobs.get("1"))).toMatchObject({ code: "redirected" });
+      expect(await catchFailure(following.jobs.get("1"))).toMatchObject({ code: "redirected" });
       expect(seen).toHaveLength(1);
     } finally {
       await Promise.all([other.stop(true), moved.stop(true)]);
@@ -265,10 +268,10 @@ describe("a client", () => {
   });
 
   test("tells the key of a send that nobody knows the end of", async () => {
-    const client = clientOf({ retries: 0, fetch: () => Promise.reject(new Error("away")) });
-    expect((await failureOf(client.emails.send(HELLO))).idempotencyKey).toMatch(/^[0-9a-f-]{36}$/);
-    expect((await failureOf(client.emails.send(HELLO, { idempotencyKey: "mine" }))).idempotencyKey).toBe("mine");
-    expect((await failureOf(client.domains.list())).idempotencyKey).toBeNull();
+    const client = createClient({ retries: 0, fetch: () => Promise.reject(new Error("away")) });
+    expect((await catchFailure(client.emails.send(HELLO))).idempotencyKey).toMatch(/^[0-9a-f-]{36}$/);
+    expect((await catchFailure(client.emails.send(HELLO, { idempotencyKey: "mine" }))).idempotencyKey).toBe("mine");
+    expect((await catchFailure(client.domains.list())).idempotencyKey).toBeNull();
   });
 
   test.each(["", "ключ", "two\nlines", "x".repeat(256)])("refuses the idempotency key %j", async (idempotencyKey) => {
@@ -276,12 +279,12 @@ describe("a client", () => {
   });
 
   test.each(["", "wb_ключ", "wb_1\n", " wb_1"])("refuses the key %j, and does not repeat it", (apiKey) => {
-    expect(() => clientOf({ apiKey })).toThrow("a key is printable ASCII without blanks; this one is not");
+    expect(() => createClient({ apiKey })).toThrow("a key is printable ASCII without blanks; this one is not");
   });
 
   test.each([500, 503, 520, 524])("repeats a send after %i, with its key", async (status) => {
     const keys: (string | null)[] = [];
-    const client = clientOf({
+    const client = createClient({
       sleep: async () => {},
       fetch: async (_, init) => {
         keys.push(new Headers(init.headers).get("idempotency-key"));
@@ -294,8 +297,8 @@ describe("a client", () => {
 
   test("waits for a job no longer than it was told, whatever its calls take", async () => {
     const startedMs = performance.now();
-    const client = clientOf({ fetch: (_, { signal }) => silence(signal) });
-    const error = await failureOf(client.jobs.wait("1", { withinMs: 50 }));
+    const client = createClient({ fetch: (_, { signal }) => silence(signal) });
+    const error = await catchFailure(client.jobs.wait("1", { withinMs: 50 }));
     expect(error).toMatchObject({ code: "timeout", message: "job 1 is not known after 50 ms" });
     expect(performance.now() - startedMs).toBeLessThan(10_000);
   });

@@ -17,7 +17,7 @@ function freshHome(): string {
   return join(parent, "home");
 }
 
-function problemsOf(environment: Record<string, string>): readonly string[] {
+function findProblems(environment: Record<string, string>): readonly string[] {
   const home = freshHome();
   try {
     loadConfig({ WAYBILL_HOME: home, ...environment });
@@ -54,10 +54,10 @@ test("with no configuration everything has its documented default", () => {
 });
 
 test("a log to follow adds its role, whatever other roles are named", () => {
-  const rolesOf = (environment: Record<string, string>) =>
+  const loadRoles = (environment: Record<string, string>) =>
     loadConfig({ WAYBILL_HOME: freshHome(), MAIL_LOG: "/var/log/maillog", ...environment }).roles;
-  expect(rolesOf({})).toEqual(["api", "dispatcher", "recorder", "maillog"]);
-  expect(rolesOf({ ROLES: "maillog,api" })).toEqual(["maillog", "api"]);
+  expect(loadRoles({})).toEqual(["api", "dispatcher", "recorder", "maillog"]);
+  expect(loadRoles({ ROLES: "maillog,api" })).toEqual(["maillog", "api"]);
 });
 
 test("each well-formed value becomes a typed one", () => {
@@ -150,7 +150,7 @@ test.each([
   ["SHARDS", "257", 'SHARDS is "257"; it should be a whole number from 1 to 256'],
   ["LOG_LEVEL", "loud", 'LOG_LEVEL is "loud"; it should be debug, info, warn, error'],
 ])("%s=%j is refused with a line that says what it should be", (name, value, line) => {
-  const problems = problemsOf({ [name]: value });
+  const problems = findProblems({ [name]: value });
   expect(problems).toHaveLength(1);
   expect(problems[0]).toContain(line);
 });
@@ -168,7 +168,7 @@ test.each([
   ["WEBHOOK_SECRET", "hunter2"],
   ["WHATSAPP_ACCESS_TOKEN", "hunter2 hunter2"],
 ])("%s is a secret: a refusal says that it is set and never shows it (%j)", (name, value) => {
-  const problems = problemsOf({ [name]: value });
+  const problems = findProblems({ [name]: value });
   expect(problems[0]).toStartWith(`${name} is set; it should be `);
   expect(problems.join("\n")).not.toContain("hunter2");
 });
@@ -186,7 +186,7 @@ test.each([
   ["SPAM_FILTER", "htp://user:a/hunter2@spam.example", "htp://…@spam.example"],
   ["OTEL_EXPORTER_OTLP_ENDPOINT", "https://otel.example/v1?api-key=hunter2", "https://otel.example/v1?…"],
 ])("%s=%j is shown without user, password and query", (name, value, shown) => {
-  expect(problemsOf({ [name]: value }).map((line) => line.split("; it should be ")[0])).toEqual([
+  expect(findProblems({ [name]: value }).map((line) => line.split("; it should be ")[0])).toEqual([
     `${name} is "${shown}"`,
   ]);
 });
@@ -215,7 +215,7 @@ test.each([
   [{ WHATSAPP_PHONE_NUMBER_ID: "123" }, "WHATSAPP_ACCESS_TOKEN is unset"],
   [{ WHATSAPP_ACCESS_TOKEN: "token" }, "WHATSAPP_PHONE_NUMBER_ID is unset"],
 ])("%j alone contradicts what is missing", (environment, line) => {
-  expect(problemsOf(environment)).toEqual([expect.stringContaining(line)]);
+  expect(findProblems(environment)).toEqual([expect.stringContaining(line)]);
 });
 
 test("generated secrets are the owner's alone, and the same at the next start", () => {
@@ -237,9 +237,10 @@ test("a secret that is set is used, and none is generated", () => {
 
 test("a short operator token is enough if nobody else can connect, or no request is served", () => {
   const short = { OPERATOR_TOKEN: "0123456789abcdef" };
-  for (const HOST of ["127.0.0.1", "127.9.8.7", "::1", "localhost"]) expect(problemsOf({ ...short, HOST })).toEqual([]);
-  expect(problemsOf({ ...short, HOST: "0.0.0.0", ROLES: "dispatcher" })).toEqual([]);
-  expect(problemsOf({ OPERATOR_TOKEN: "0123456789abcdef".repeat(2), HOST: "0.0.0.0" })).toEqual([]);
+  for (const HOST of ["127.0.0.1", "127.9.8.7", "::1", "localhost"])
+    expect(findProblems({ ...short, HOST })).toEqual([]);
+  expect(findProblems({ ...short, HOST: "0.0.0.0", ROLES: "dispatcher" })).toEqual([]);
+  expect(findProblems({ OPERATOR_TOKEN: "0123456789abcdef".repeat(2), HOST: "0.0.0.0" })).toEqual([]);
   // The one that is made is long enough anywhere; one that was written into its file in its place may not be.
   const home = freshHome();
   loadConfig({ WAYBILL_HOME: home, HOST: "0.0.0.0" });
@@ -268,7 +269,7 @@ test("the password of the analysts' port is generated only if there is such a po
   expect(statSync(file).mode & 0o777).toBe(0o600);
   const given = loadConfig({ WAYBILL_HOME: freshHome(), CLICKHOUSE_HTTP_PASSWORD: "0123456789abcdef" });
   expect(given.clickhouseHttpPassword).toBe("0123456789abcdef");
-  expect(problemsOf({ CLICKHOUSE_HTTP_PASSWORD: "short" })).toEqual([
+  expect(findProblems({ CLICKHOUSE_HTTP_PASSWORD: "short" })).toEqual([
     expect.stringContaining("CLICKHOUSE_HTTP_PASSWORD is set; it should be at least 16"),
   ]);
 });

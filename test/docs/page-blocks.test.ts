@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { blocksOf, differenceFrom } from "./page-blocks.ts";
+import { differenceFrom, parseBlocks } from "./page-blocks.ts";
 
 const json = (text: string) => ({ language: "json", text }) as const;
 
@@ -33,7 +33,7 @@ test("an answer of the printed shape passes, and any other is named", () => {
 test("a block knows its line, what it gives, and why it is not run", () => {
   const page =
     "# Page\n\n```sh\necho 1\n```\n\nIt says\n\n```text\n1\n```\n\n<!-- not run: too dear -->\n```ts\n1;\n```\n\n```json\n{}\n```\n";
-  expect(blocksOf(page)).toEqual([
+  expect(parseBlocks(page)).toEqual([
     { language: "sh", text: "echo 1\n", line: 3, notRun: null, answer: { language: "text", text: "1\n" } },
     { language: "ts", text: "1;\n", line: 13, notRun: "too dear", answer: null },
   ]);

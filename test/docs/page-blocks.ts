@@ -13,7 +13,7 @@ const FENCE = /^(?:<!-- not run: (?<notRun>.+) -->\n\n?)?```(?<language>\w+)\n(?
 const RUN: ReadonlySet<string> = new Set(["sh", "ts", "python"]);
 
 /** The blocks of a page in `sh`, `ts` and `python`. The next block in `json` or `text` is what one gives. */
-export function blocksOf(page: string): readonly PageBlock[] {
+export function parseBlocks(page: string): readonly PageBlock[] {
   const blocks: PageBlock[] = [];
   for (const { groups = {}, index } of page.matchAll(FENCE)) {
     const { language = "", text = "", notRun = null } = groups;
@@ -74,13 +74,13 @@ function likeText(text: string): RegExp {
   let pattern = "";
   let at = 0;
   for (const { 0: found, index } of text.matchAll(variable)) {
-    pattern += escaped(text.slice(at, index)) + formOf(found);
+    pattern += escaped(text.slice(at, index)) + toPattern(found);
     at = index + found.length;
   }
   return new RegExp(`^${pattern}${escaped(text.slice(at))}$`);
 }
 
-function formOf(found: string): string {
+function toPattern(found: string): string {
   if (found === "…") return "[^]*";
   if (/^\d+$/.test(found)) return "\\d+";
   if (found.includes("T")) return "\\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z";

@@ -7,7 +7,7 @@ import { freePort } from "../support/free-port.ts";
 import { Undo } from "../support/undo.ts";
 import { useWaybill } from "../support/use-waybill.ts";
 import type { Waybill } from "../support/waybill.ts";
-import { blocksOf, differenceFrom, type PageBlock } from "./page-blocks.ts";
+import { differenceFrom, type PageBlock, parseBlocks } from "./page-blocks.ts";
 import { PageShell } from "./page-shell.ts";
 
 /*
@@ -80,7 +80,7 @@ const pages = (await readdir(DOCS))
 test.each(["../README.md", ...FIRST, ...pages])(
   "%s: its commands do what it says",
   async (name) => {
-    const blocks = blocksOf(await readFile(join(DOCS, name), "utf8")).filter((block) => block.notRun === null);
+    const blocks = parseBlocks(await readFile(join(DOCS, name), "utf8")).filter((block) => block.notRun === null);
     if (FIRST.includes(name) || name.startsWith("..")) expect(blocks.length).toBeGreaterThan(3);
     if (blocks.length === 0) return;
     const shell = await PageShell.open(join(folder, basename(name), "waybill"), waybill.home);

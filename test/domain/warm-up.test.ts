@@ -10,7 +10,7 @@ import { aTenant } from "../support/tenants.ts";
 
 const FIRST = "2026-02-25";
 /** The day of this number of the warm-up, 1 the first. */
-const dayOf = (number: number) => utcDayAt(Date.UTC(2026, 1, 25)) + number - 1;
+const toUtcDay = (number: number) => utcDayAt(Date.UTC(2026, 1, 25)) + number - 1;
 
 describe("a new address", () => {
   test.each([
@@ -27,18 +27,18 @@ describe("a new address", () => {
     [99, 819_200],
     [105, 819_200],
   ])("may send on day %i as much as the schedule says: %i", (number, allowance) => {
-    expect(warmUpAllowance(FIRST, dayOf(number))).toBe(allowance);
+    expect(warmUpAllowance(FIRST, toUtcDay(number))).toBe(allowance);
   });
 
   test("may send without limit once the schedule exceeds a million per day", () => {
-    expect(warmUpAllowance(FIRST, dayOf(106))).toBeNull();
-    expect(warmUpAllowance(FIRST, dayOf(100_000))).toBeNull();
+    expect(warmUpAllowance(FIRST, toUtcDay(106))).toBeNull();
+    expect(warmUpAllowance(FIRST, toUtcDay(100_000))).toBeNull();
   });
 
   test("may never send less on a later day", () => {
     let last = 0;
     for (let number = -3; number <= 105; number += 1) {
-      const allowance = warmUpAllowance(FIRST, dayOf(number)) ?? Number.POSITIVE_INFINITY;
+      const allowance = warmUpAllowance(FIRST, toUtcDay(number)) ?? Number.POSITIVE_INFINITY;
       expect(allowance).toBeGreaterThanOrEqual(last);
       last = allowance;
     }
@@ -48,10 +48,10 @@ describe("a new address", () => {
 test("only e-mail of a sender in warm-up is limited", () => {
   const sender = { fromAddress: "a@b.test", fromName: null, smtpUrl: null };
   const warming = aTenant({ emailSender: { ...sender, warmUpFrom: FIRST } });
-  expect(dailyAllowance(warming, "email", dayOf(1))).toBe(50);
-  expect(dailyAllowance(warming, "whatsapp", dayOf(1))).toBeNull();
-  expect(dailyAllowance(aTenant({ emailSender: sender }), "email", dayOf(1))).toBeNull();
-  expect(dailyAllowance(aTenant(), "email", dayOf(1))).toBeNull();
+  expect(dailyAllowance(warming, "email", toUtcDay(1))).toBe(50);
+  expect(dailyAllowance(warming, "whatsapp", toUtcDay(1))).toBeNull();
+  expect(dailyAllowance(aTenant({ emailSender: sender }), "email", toUtcDay(1))).toBeNull();
+  expect(dailyAllowance(aTenant(), "email", toUtcDay(1))).toBeNull();
 });
 
 test("a day is a valid calendar date", () => {

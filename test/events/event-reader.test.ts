@@ -57,24 +57,24 @@ function conformance(name: string, open: () => Promise<Opened>): void {
     }, 300_000);
     afterAll(() => opened?.stop(), 60_000);
 
-    const idsOf = async (query: Partial<EventQuery>) => {
+    const readIds = async (query: Partial<EventQuery>) => {
       const { events, hasMore } = await opened.reader.page({ ...ALL, ...query });
       return { nths: events.map(({ eventId }) => eventId - FIRST), hasMore };
     };
 
     test("a page has the tenant's events, newest first, without wallet's unless they are asked for", async () => {
-      expect(await idsOf({})).toEqual({ nths: [5, 3, 1, 0], hasMore: false });
-      expect(await idsOf({ channel: "wallet" })).toEqual({ nths: [2], hasMore: false });
-      expect(await idsOf({ channel: "whatsapp" })).toEqual({ nths: [1], hasMore: false });
-      expect(await idsOf({ type: "clicked" })).toEqual({ nths: [3], hasMore: false });
-      expect(await idsOf({ tenantId: "globex" })).toEqual({ nths: [4], hasMore: false });
-      expect(await idsOf({ tenantId: "initech" })).toEqual({ nths: [], hasMore: false });
+      expect(await readIds({})).toEqual({ nths: [5, 3, 1, 0], hasMore: false });
+      expect(await readIds({ channel: "wallet" })).toEqual({ nths: [2], hasMore: false });
+      expect(await readIds({ channel: "whatsapp" })).toEqual({ nths: [1], hasMore: false });
+      expect(await readIds({ type: "clicked" })).toEqual({ nths: [3], hasMore: false });
+      expect(await readIds({ tenantId: "globex" })).toEqual({ nths: [4], hasMore: false });
+      expect(await readIds({ tenantId: "initech" })).toEqual({ nths: [], hasMore: false });
     });
 
     test("a page begins at the first id, ends before the last, and says whether there is more", async () => {
-      expect(await idsOf({ fromEventId: FIRST + 1, toEventId: FIRST + 5 })).toEqual({ nths: [3, 1], hasMore: false });
-      expect(await idsOf({ limit: 2 })).toEqual({ nths: [5, 3], hasMore: true });
-      expect(await idsOf({ limit: 4 })).toEqual({ nths: [5, 3, 1, 0], hasMore: false });
+      expect(await readIds({ fromEventId: FIRST + 1, toEventId: FIRST + 5 })).toEqual({ nths: [3, 1], hasMore: false });
+      expect(await readIds({ limit: 2 })).toEqual({ nths: [5, 3], hasMore: true });
+      expect(await readIds({ limit: 4 })).toEqual({ nths: [5, 3, 1, 0], hasMore: false });
     });
 
     test("an event comes back as it was written", async () => {

@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => chdb.stop());
 
 /** Three events of this time, one of them in the table of rarer events too. */
-const rowsOf = (tenantId: string, atMs: number) =>
+const buildRows = (tenantId: string, atMs: number) =>
   (["sent", "bounced", "sent"] as const).map((type, n) =>
     storedEventRow(firstEventIdAt(atMs + n), { tenantId, type, finished: SUCCESS }),
   );
@@ -43,8 +43,8 @@ const sweepAt = (nowMs: number) =>
 
 test("the engine's own clock removes nothing; a month leaves once the agreed time says so, and its sums stay", async () => {
   const { writer, writing } = store;
-  await writer.write("old", rowsOf("old", THEN_MS), "again");
-  await writer.write("next", rowsOf("next", Date.UTC(2026, 1, 1)), "again");
+  await writer.write("old", buildRows("old", THEN_MS), "again");
+  await writer.write("next", buildRows("next", Date.UTC(2026, 1, 1)), "again");
   for (const table of ["events", "events_by_type", "jobs"]) await writing.command(`OPTIMIZE TABLE late.${table} FINAL`);
   await sweepAt(Date.UTC(2026, 3, 1) - 1);
   expect([await count("events", "old"), await count("events_by_type", "old")]).toEqual([3, 1]);
@@ -89,7 +89,7 @@ test("a batch of which a part has left in the meantime holds up no recorder that
   let passedMs = 0;
   const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + passedMs };
   const writer = new ClickHouseEventWriter(store.writing, store.target, clock);
-  const rows = [...rowsOf("both", EVENT_EPOCH_MS + DAY_MS), ...rowsOf("both", THEN_MS)];
+  const rows = [...buildRows("both", EVENT_EPOCH_MS + DAY_MS), ...buildRows("both", THEN_MS)];
   expect(await writer.write("both", rows, "again")).toEqual({ wereThere: false, setAside: 0 });
   await sweepAt(THEN_MS);
   await expect(writer.write("both", rows, "again")).rejects.toThrow("stored in part");

@@ -78,7 +78,7 @@ function parsedLines(bytes: Buffer): readonly (readonly unknown[])[] {
   });
 }
 
-const keyOf = ([tenantId, eventId]: readonly unknown[]) => `${String(tenantId)} ${String(eventId)}`;
+const formatKey = ([tenantId, eventId]: readonly unknown[]) => `${String(tenantId)} ${String(eventId)}`;
 
 describe("lines", () => {
   test("are the table's events, each once, by tenant and id", async () => {
@@ -119,10 +119,10 @@ describe("lines", () => {
       const rows = ["a", "big", "zed"].map((tenantId) => storedEventRow(eventIdAt(300_000 + n), { tenantId }));
       await eventStore.writer.write(`s1:meanwhile-${n}`, rows);
     }
-    const ids = parsedLines(Buffer.concat(read)).map(keyOf);
+    const ids = parsedLines(Buffer.concat(read)).map(formatKey);
     expect(new Set(ids).size).toBe(ids.length);
     const known = new Set(ids);
-    expect(before.filter((row) => !known.has(keyOf(row)))).toEqual([]);
+    expect(before.filter((row) => !known.has(formatKey(row)))).toEqual([]);
     await eventStore.writing.command(
       `ALTER TABLE exported.events DELETE WHERE event_id >= ${eventIdAt(300_000)} SETTINGS mutations_sync = 1`,
     );

@@ -40,7 +40,7 @@ function ended(tenantId: string, jobId: string, finished: Partial<FinishedJob> =
   return { tenantId, jobId, channel: "email", eventId: event, type: "sent", result: {}, finished: job };
 }
 
-const idsOf = async (tenantId: string, filter: Partial<JobFilter>, limit = 100) =>
+const readIds = async (tenantId: string, filter: Partial<JobFilter>, limit = 100) =>
   (await jobs.finished(tenantId, { ...ANY_JOB, ...filter }, limit)).jobs.map(({ jobId }) => jobId);
 
 test("a recipient is found by the index of its tenant, and is nowhere stored in clear", async () => {
@@ -50,10 +50,10 @@ test("a recipient is found by the index of its tenant, and is nowhere stored in 
     ended("acme", bob, { recipient: "bob@example.org", template: "hi" }),
     ended("beta", other, { recipient: "ann@example.com" }),
   ]);
-  expect(await idsOf("acme", { recipient: "ann@example.com" })).toEqual([ann]);
-  expect(await idsOf("beta", { recipient: "ann@example.com" })).toEqual([other]);
-  expect(await idsOf("acme", { recipient: "eve@example.com" })).toEqual([]);
-  expect(await idsOf("acme", { template: "hi" })).toEqual([bob]);
+  expect(await readIds("acme", { recipient: "ann@example.com" })).toEqual([ann]);
+  expect(await readIds("beta", { recipient: "ann@example.com" })).toEqual([other]);
+  expect(await readIds("acme", { recipient: "eve@example.com" })).toEqual([]);
+  expect(await readIds("acme", { template: "hi" })).toEqual([bob]);
   const rows = await store.reading.rows("SELECT * FROM finished_jobs.jobs");
   expect(JSON.stringify(rows)).not.toContain("ann@");
   expect(await jobs.finishedJob("acme", ann)).toMatchObject({ recipientDomain: "example.com" });
@@ -99,8 +99,8 @@ test("what was reported after a job's end is told, and not what is about a copy 
   ]);
   const page = (await jobs.finished("later", ANY_JOB, 10)).jobs;
   const found = await jobs.laterEvents(page);
-  const typesOf = (jobId: string) => found.get(jobId)?.toSorted() ?? [];
-  expect([bounced, read, copied, again, quiet].map(typesOf)).toEqual([
+  const findTypes = (jobId: string) => found.get(jobId)?.toSorted() ?? [];
+  expect([bounced, read, copied, again, quiet].map(findTypes)).toEqual([
     ["bounced", "delivered"],
     ["read"],
     [],
@@ -138,8 +138,8 @@ test("jobs are found by their tags, and have a row for each try", async () => {
     ended("tagged", tagged, { tags, tries, recipient: "ann@example.net", status: "failed" }),
     ended("tagged", other, { tags: [{ name: "campaign", value: "autumn" }] }),
   ]);
-  expect(await idsOf("tagged", { tag: "campaign:spring" })).toEqual([tagged]);
-  expect(await idsOf("tagged", { tag: "campaign:winter" })).toEqual([]);
+  expect(await readIds("tagged", { tag: "campaign:spring" })).toEqual([tagged]);
+  expect(await readIds("tagged", { tag: "campaign:winter" })).toEqual([]);
   expect(await jobs.finishedJob("tagged", tagged)).toMatchObject({ tags });
   const columns = "toString(at), outcome, relay, code, enhanced_code, failure_class, ms, recipient_domain";
   expect(
@@ -153,10 +153,10 @@ test("jobs are found by their tags, and have a row for each try", async () => {
 test("a job counts with its latest state alone", async () => {
   const again = ids.next();
   await writer.write("t3", [ended("retried", again, { status: "failed", result: { error: "no" } })]);
-  expect(await idsOf("retried", { status: "failed" })).toEqual([again]);
+  expect(await readIds("retried", { status: "failed" })).toEqual([again]);
   await writer.write("t4", [ended("retried", again, { attempts: 2 })]);
-  expect(await idsOf("retried", { status: "failed" })).toEqual([]);
-  expect(await idsOf("retried", { status: "success" })).toEqual([again]);
+  expect(await readIds("retried", { status: "failed" })).toEqual([]);
+  expect(await readIds("retried", { status: "success" })).toEqual([again]);
 });
 
 test("rows that are set aside do not have the recipient either", async () => {
@@ -177,5 +177,5 @@ test("a search reads only the places that may have the recipient", async () => {
   expect(text).toContain("recipient_bloom");
   const [, read, all] = /recipient_bloom[\s\S]*?Granules: (\d+)\/(\d+)/.exec(text) ?? [];
   expect(Number(read)).toBeLessThan(Number(all));
-  expect(await idsOf("large", { recipient: "r77@example.com" })).toEqual([many[77]?.jobId ?? ""]);
+  expect(await readIds("large", { recipient: "r77@example.com" })).toEqual([many[77]?.jobId ?? ""]);
 });

@@ -4,7 +4,7 @@ import { eventStoreIdentity, migrateEventStore } from "../../src/events/schema/m
 import { eventStoreFoundation, eventStoreMigrations } from "../../src/events/schema/schema.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { startEngine } from "../support/clickhouse-event-store.ts";
-import { expectBalance, schemaOf } from "../support/event-store-checker.ts";
+import { expectBalance, readSchema } from "../support/event-store-checker.ts";
 import { IS_PROVING } from "../support/proof.ts";
 
 let engine: Awaited<ReturnType<typeof startEngine>>;
@@ -103,7 +103,7 @@ describe("with rows of every earlier version", () => {
   }
 
   /** The rows of that version's tables, in the order in which they were written, by the names of their columns. */
-  async function rowsOf(database: string, version: number): Promise<readonly object[]> {
+  async function readRows(database: string, version: number): Promise<readonly object[]> {
     const all: object[] = [];
     for (const [table, since] of Object.entries(WRITTEN)) {
       if (since > version) continue;
@@ -128,14 +128,14 @@ describe("with rows of every earlier version", () => {
       const [row] = await clickhouse.rows(`SELECT ${count.replace("FROM ", `FROM ${database}.`)}`);
       expect([count, Number(row?.[0])]).toEqual([count, failures]);
     }
-    expect(await schemaOf(clickhouse, database)).toBe(await schemaOf(clickhouse, "fresh"));
+    expect(await readSchema(clickhouse, database)).toBe(await readSchema(clickhouse, "fresh"));
   }
 
   test("each step keeps all rows", async () => {
     for (let version = 1; version <= NEWEST; version += 1) {
-      const before = version === 1 ? [] : await rowsOf("walked", version - 1);
+      const before = version === 1 ? [] : await readRows("walked", version - 1);
       await step("walked", version);
-      expect((await rowsOf("walked", version)).slice(0, before.length)).toMatchObject(before);
+      expect((await readRows("walked", version)).slice(0, before.length)).toMatchObject(before);
       await write("walked", version);
     }
     expect(await migrateEventStore(clickhouse, { database: "walked", cluster: null })).toEqual([]);
@@ -151,9 +151,9 @@ describe("with rows of every earlier version", () => {
       await step(database, each);
       await write(database, each);
     }
-    const before = await rowsOf(database, version);
+    const before = await readRows(database, version);
     expect((await migrateEventStore(clickhouse, { database, cluster: null })).length).toBe(NEWEST - version);
-    expect((await rowsOf(database, NEWEST)).slice(0, before.length)).toMatchObject(before);
+    expect((await readRows(database, NEWEST)).slice(0, before.length)).toMatchObject(before);
     await expectCurrent(database, version);
   });
 });
@@ -161,9 +161,9 @@ describe("with rows of every earlier version", () => {
 test("an event store of a later version is refused, and not changed", async () => {
   const { writing, reading, target } = await engine.eventStore("future");
   await writing.command("INSERT INTO future.migrations VALUES (1000, 'from the future')");
-  const before = await schemaOf(reading, "future");
+  const before = await readSchema(reading, "future");
   await expect(migrateEventStore(writing, target, ["email", "pager"])).rejects.toThrow("a later version of Waybill");
-  expect(await schemaOf(reading, "future")).toBe(before);
+  expect(await readSchema(reading, "future")).toBe(before);
   // A process beside one of the later version goes on: schemas only grow.
   await eventStoreIdentity(reading, target);
 });

@@ -91,12 +91,12 @@ test("a batch whose tokens and sums a power cut took is completed, and no event 
     return { ...one, result: {}, finished };
   });
   const clock = new SkippingClock();
-  const writerOf = (clickhouse: ClickHouse, upMs: () => Promise<number>) =>
+  const createWriter = (clickhouse: ClickHouse, upMs: () => Promise<number>) =>
     new ClickHouseEventWriter(clickhouse, TARGET, clock, { upMs });
   const sums = "SELECT sum(events) FROM waybill.events_hourly WHERE tenant_id = 'cut'";
   const events = "SELECT count() FROM waybill.events WHERE tenant_id = 'cut'";
   const paths = await opened(async (clickhouse) => {
-    await writerOf(clickhouse, async () => 60_000).write("cut", rows);
+    await createWriter(clickhouse, async () => 60_000).write("cut", rows);
     expect([await clickhouse.rows(events), await clickhouse.rows(sums)]).toEqual([[[5]], [[5]]]);
     await clickhouse.command(
       "ALTER TABLE waybill.events_hourly DELETE WHERE tenant_id = 'cut' SETTINGS mutations_sync = 2",
@@ -107,7 +107,7 @@ test("a batch whose tokens and sums a power cut took is completed, and no event 
   });
   for (const [path] of paths) await rm(join(String(path), "deduplication_logs"), { recursive: true, force: true });
   await opened(async (clickhouse) => {
-    const writer = writerOf(clickhouse, async () => 0);
+    const writer = createWriter(clickhouse, async () => 0);
     await expect(writer.write("cut", rows, "again")).rejects.toThrow("stored in part");
     expect(await clickhouse.rows(events)).toEqual([[5]]);
     clock.skip(30_000);

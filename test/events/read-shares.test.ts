@@ -31,7 +31,7 @@ function hold() {
   return { held, read };
 }
 
-const statusesOf = (answers: readonly Answer[]) => answers.map(({ status }) => status);
+const listStatuses = (answers: readonly Answer[]) => answers.map(({ status }) => status);
 
 test("however many jobs a tenant looks up at once, few reach the event store, and a neighbour's reads get through", async () => {
   const { held, read } = hold();
@@ -52,7 +52,7 @@ test("however many jobs a tenant looks up at once, few reach the event store, an
   const look = front.operate("GET", `/tenants/acme/jobs/${ids.next()}`);
   await eventually("the operator's read has begun", () => held.now === eventLimits.historyReads.each + 1);
   held.letGo();
-  expect(new Set(statusesOf(await Promise.all(asked)))).toEqual(new Set([404]));
+  expect(new Set(listStatuses(await Promise.all(asked)))).toEqual(new Set([404]));
   expect((await look).status).toBe(404);
   expect(held.most).toBe(eventLimits.historyReads.each + 1);
 });
@@ -70,7 +70,7 @@ test("a tenant's jobs are listed one list at a time, of which few wait, and a ne
   expect([first.status, first.headers.get("retry-after")]).toEqual([429, "2"]);
   expect((await front.request("GET", "/v1/jobs", beta)).status).toBe(200);
   held.letGo();
-  const statuses = statusesOf(await Promise.all(asked)).toSorted((a, b) => a - b);
+  const statuses = listStatuses(await Promise.all(asked)).toSorted((a, b) => a - b);
   expect(statuses).toEqual([...Array.from({ length: waitingMax + 1 }, () => 200), 429, 429]);
   expect(held.most).toBe(1);
 });

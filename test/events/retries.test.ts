@@ -79,8 +79,8 @@ beforeAll(async () => {
     },
     clock: systemClock,
   });
-  owner = await leaseOf("dispatcher");
-  recorder = await leaseOf("recorder");
+  owner = await acquireLease("dispatcher");
+  recorder = await acquireLease("recorder");
 });
 
 afterAll(async () => {
@@ -89,7 +89,7 @@ afterAll(async () => {
   await chdb.stop();
 });
 
-async function leaseOf(role: "dispatcher" | "recorder"): Promise<Lease> {
+async function acquireLease(role: "dispatcher" | "recorder"): Promise<Lease> {
   const lease = await queue.acquire(0, role, "test", null);
   if (lease === null) throw new Error("the lease is taken");
   return lease;
@@ -153,7 +153,7 @@ async function leaveRedis(): Promise<void> {
   if (keys.length > 0) await redis.client.del(keys);
 }
 
-const outcomeOf = async (jobId: string) => (await retries.retry(tenant, [jobId])).get(jobId);
+const retryJob = async (jobId: string) => (await retries.retry(tenant, [jobId])).get(jobId);
 
 for (const where of ["in the outbox", "recorded", "gone from the queue"] as const) {
   test(`a failed job that is ${where} is tried again with what it was to send, and both ends are its history`, async () => {
@@ -163,9 +163,9 @@ for (const where of ["in the outbox", "recorded", "gone from the queue"] as cons
     if (where === "gone from the queue") await leaveRedis();
     expect(await retries.contentOf(tenant, jobId)).toEqual({ channel: "email", payload: PAYLOAD });
 
-    expect(await outcomeOf(jobId)).toEqual({ kind: "retried" });
+    expect(await retryJob(jobId)).toEqual({ kind: "retried" });
     expect(await queue.job(tenant, jobId)).toMatchObject({ status: "pending", attempts: 0, result: null });
-    expect(await outcomeOf(jobId)).toEqual({ kind: "not_failed" });
+    expect(await retryJob(jobId)).toEqual({ kind: "not_failed" });
     const listed = await findJobs({ queue, finishedJobs }, tenant, { ...ANY_JOB, fromJobId: jobId }, 10);
     expect(listed.jobs.map(({ jobId: id, status }) => [id, status])).toEqual([[jobId, "pending"]]);
     for (const status of ["pending", "failed"] as const) {
@@ -192,7 +192,7 @@ for (const where of ["in the outbox", "recorded", "gone from the queue"] as cons
     expect(recorded?.events.map(({ type }) => type)).toEqual(["failed", "sent"]);
     expect(await finishedJobs.count("acme", { ...ANY_JOB, fromJobId: jobId })).toBe(1);
     expect(await finishedJobs.count("acme", { ...ANY_JOB, fromJobId: jobId, status: "failed" })).toBe(0);
-    expect(await outcomeOf(jobId)).toEqual({ kind: "not_failed" });
+    expect(await retryJob(jobId)).toEqual({ kind: "not_failed" });
     expect(await retries.contentOf(tenant, jobId)).toBeNull();
   });
 }
@@ -207,7 +207,7 @@ test("a large payload is kept, too, and stored again", async () => {
   await record();
   await leaveRedis();
   stored.clear();
-  expect(await outcomeOf(jobId)).toEqual({ kind: "retried" });
+  expect(await retryJob(jobId)).toEqual({ kind: "retried" });
   expect(Buffer.from(stored.get(jobId) ?? "").toString()).toBe(payload);
   const [again] = await pull();
   expect(again?.stored).toEqual(large.stored);
@@ -224,9 +224,9 @@ test("what is charged is charged once more, and given back where the job is not 
   expect((await retries.retry(full, [jobId])).get(jobId)).toEqual({ kind: "jobs" });
   expect(charged).toEqual([]);
   charged = ["none left"];
-  expect(await outcomeOf(jobId)).toEqual({ kind: "refused", why: "no token is left" });
+  expect(await retryJob(jobId)).toEqual({ kind: "refused", why: "no token is left" });
   charged = [];
-  expect(await outcomeOf(jobId)).toEqual({ kind: "retried" });
+  expect(await retryJob(jobId)).toEqual({ kind: "retried" });
   expect(charged).toEqual([jobId]);
   await failAll();
   await record();
@@ -274,7 +274,7 @@ test("of two retries at once, the later one gives back nothing of what the other
   };
   try {
     // Either may be the first to know that the job has failed.
-    const both = [outcomeOf(jobId), outcomeOf(jobId)];
+    const both = [retryJob(jobId), retryJob(jobId)];
     expect(await Promise.race(both)).toEqual({ kind: "retried" });
     firstIsDone.resolve();
     const kinds = new Set((await Promise.all(both)).map((one) => one?.kind));
@@ -302,7 +302,7 @@ test("contents are sealed, each for its job, and a job of nobody's is unknown", 
   );
   expect(seal.open("acme", jobId, String(own?.[0]))).toContain("a secret");
   expect(seal.open("bolt", jobId, String(own?.[0]))).toBeNull();
-  expect(await outcomeOf(ids.next())).toEqual({ kind: "unknown" });
+  expect(await retryJob(ids.next())).toEqual({ kind: "unknown" });
   const other = aTenant({ tenantId: "bolt", shard: 0 });
   expect((await retries.retry(other, [jobId])).get(jobId)).toEqual({ kind: "unknown" });
 });
@@ -312,7 +312,7 @@ test("a content longer than the bound is not kept, even where there is room for 
   const [kept, tooLong] = [await ofBytes(engineLimits.keptBytesMax), await ofBytes(engineLimits.keptBytesMax + 1)];
   for (let left = 2; left > 0; left -= (await failAll()).length);
   expect([...(await queue.unrecordedContents(tenant, [kept, tooLong])).keys()]).toEqual([kept]);
-  expect(await outcomeOf(tooLong)).toEqual({ kind: "not_kept" });
+  expect(await retryJob(tooLong)).toEqual({ kind: "not_kept" });
   await record();
 });
 
@@ -329,6 +329,6 @@ test("contents in the outbox are bounded, for a tenant by what it leaves to othe
   await record();
   expect(await redis.client.exists("wb:{s00}:keeping")).toBe(0);
   const dropped = jobs.find((jobId) => !kept.has(jobId)) ?? "";
-  expect(await outcomeOf(dropped)).toEqual({ kind: "not_kept" });
+  expect(await retryJob(dropped)).toEqual({ kind: "not_kept" });
   expect((await queue.job(tenant, dropped))?.status).toBe("failed");
 });

@@ -3,17 +3,17 @@ import { summarise } from "../../bench/load/latency.ts";
 import { startGraphSandbox } from "../../src/channels/whatsapp/sandbox/graph-sandbox.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
-import { CHAT, createChatTenants, numberOf, readChats, type SentChat } from "../support/chat-load.ts";
+import { CHAT, createChatTenants, formatNumber, readChats, type SentChat } from "../support/chat-load.ts";
 import { eventually } from "../support/eventually.ts";
 import type { LoadTenant } from "../support/load.ts";
 import { recordProof } from "../support/proof.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 import type { Waybill } from "../support/waybill.ts";
-import { boundMs, FaultWorld, sizeOf, TEST_LIMIT_MS } from "./fault-world.ts";
+import { boundMs, FaultWorld, readSize, TEST_LIMIT_MS } from "./fault-world.ts";
 
 const SECRET = "a webhook secret of the fault test";
-const QUEUED = sizeOf("FAILING_NUMBER_QUEUED", 200);
-const SECONDS = sizeOf("FAILING_NUMBER_SECONDS", 12);
+const QUEUED = readSize("FAILING_NUMBER_QUEUED", 200);
+const SECONDS = readSize("FAILING_NUMBER_SECONDS", 12);
 const PER_SECOND = 10;
 /** From the request until the provider has the message: milliseconds alone, and ten seconds where all share a verdict. */
 const NEIGHBOUR_MS_MAX = 2_000;
@@ -34,7 +34,7 @@ test(
       random: systemRandom,
       telemetry: new QuietTelemetry(),
       findTrouble: (phoneNumberId) => {
-        if (!isFailing || phoneNumberId !== numberOf(0)) return null;
+        if (!isFailing || phoneNumberId !== formatNumber(0)) return null;
         callsAtMs.push(Date.now());
         return "failing";
       },

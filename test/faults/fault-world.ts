@@ -42,7 +42,7 @@ export class FaultWorld {
 export const OWN_RELAYS = { PROVIDERS: "live", OUTBOUND_ALLOW: "127.0.0.0/8" } as const;
 
 /** The address of the loopback network that stands for the relay of a tenant. */
-export function hostOf(index: number): string {
+export function formatHost(index: number): string {
   return `127.1.${Math.floor(index / 250)}.${(index % 250) + 1}`;
 }
 
@@ -74,7 +74,7 @@ export async function sendMany(
 const FINAL = new Set(["success", "failed", "suppressed"]);
 
 /** Waits until all jobs have ended, or the time is over: the statuses of those that have, by job. */
-export async function endsOf(
+export async function waitForEnds(
   waybill: Waybill,
   jobs: readonly { readonly tenant: LoadTenant; readonly jobId: string }[],
   withinMs: number,
@@ -100,11 +100,11 @@ export async function endsOf(
 
 /** Waits until the dispatcher owns every shard: from then on only mail is in flight. */
 export async function untilOwned(redis: RedisServer, shards = 16, withinMs = 60_000): Promise<void> {
-  await eventually("every shard has an owner", async () => !(await ownersOf(redis, shards)).includes(null), withinMs);
+  await eventually("every shard has an owner", async () => !(await readOwners(redis, shards)).includes(null), withinMs);
 }
 
 /** Who owns each shard's mail; null: nobody. */
-export function ownersOf(redis: RedisServer, shards: number): Promise<readonly (string | null)[]> {
+export function readOwners(redis: RedisServer, shards: number): Promise<readonly (string | null)[]> {
   const keys = Array.from({ length: shards }, (_, shard) => `wb:{s${String(shard).padStart(2, "0")}}:lease:dispatcher`);
   return Promise.all(keys.map((key) => redis.client.hget(key, "owner")));
 }
@@ -152,6 +152,6 @@ export function boundMs(usualMs: number, aloneMs: number): number {
 }
 
 /** A size of the test that the environment can raise. */
-export function sizeOf(name: string, usual: number): number {
+export function readSize(name: string, usual: number): number {
   return Number(process.env[name] ?? usual);
 }

@@ -6,9 +6,9 @@ import { recordProof } from "../support/proof.ts";
 import type { ScriptedRelay } from "../support/scripted-relay.ts";
 import { type SteadyResult, sendSteadily } from "../support/steady-sender.ts";
 import type { Waybill } from "../support/waybill.ts";
-import { boundMs, FaultWorld, mebibytes, residentBytes, sizeOf, TEST_LIMIT_MS, watchHealth } from "./fault-world.ts";
+import { boundMs, FaultWorld, mebibytes, readSize, residentBytes, TEST_LIMIT_MS, watchHealth } from "./fault-world.ts";
 
-const SECONDS = sizeOf("FLOOD_SECONDS", 5);
+const SECONDS = readSize("FLOOD_SECONDS", 5);
 const MEBIBYTE = 1024 * 1024;
 /**
  * On two cores that the flood and other tests share. Without a flood it is a millisecond; where one tenant's bodies may take
@@ -77,7 +77,7 @@ test(
         apiKeys: [limited.apiKey],
         content: "text",
         bytes: 8 * MEBIBYTE,
-        rate: { connections: sizeOf("FLOOD_CONNECTIONS", 50), pauseMs: 200 },
+        rate: { connections: readSize("FLOOD_CONNECTIONS", 50), pauseMs: 200 },
       }),
       (one) => one.stop(),
     );
@@ -123,7 +123,7 @@ test(
     const here = await neighbourhood();
     const { waybill, relay, neighbour, limited } = here;
     const beforeBytes = await residentBytes(waybill.pid);
-    const bodies = sizeOf("SLOW_BODIES", 40);
+    const bodies = readSize("SLOW_BODIES", 40);
     const part = Buffer.alloc(9 * MEBIBYTE, "x");
     const { hostname, port } = new URL(waybill.url);
     for (let i = 0; i < bodies; i += 1) {
@@ -151,7 +151,7 @@ test(
     const here = await neighbourhood();
     const { waybill, relay, neighbour, hostile } = here;
     const beforeBytes = await residentBytes(waybill.pid);
-    const connections = sizeOf("CRUMBLED_BODIES", 20);
+    const connections = readSize("CRUMBLED_BODIES", 20);
     const heads = [
       `POST /webhook/whatsapp HTTP/1.1\r\nX-Hub-Signature-256: sha256=${"a".repeat(64)}`,
       `POST /v1/send/email HTTP/1.1\r\nX-API-Key: ${hostile.apiKey}\r\nContent-Type: application/json`,

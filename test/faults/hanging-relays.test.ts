@@ -1,11 +1,20 @@
 import { afterEach, expect, test } from "bun:test";
 import { recordProof } from "../support/proof.ts";
 import { sendSteadily } from "../support/steady-sender.ts";
-import { boundMs, FaultWorld, hostOf, OWN_RELAYS, sendMany, sizeOf, TEST_LIMIT_MS, untilOwned } from "./fault-world.ts";
+import {
+  boundMs,
+  FaultWorld,
+  formatHost,
+  OWN_RELAYS,
+  readSize,
+  sendMany,
+  TEST_LIMIT_MS,
+  untilOwned,
+} from "./fault-world.ts";
 
-const TENANTS = sizeOf("HANGING_TENANTS", 60);
-const MAILS_EACH = sizeOf("HANGING_MAILS", 5);
-const SECONDS = sizeOf("HANGING_SECONDS", 10);
+const TENANTS = readSize("HANGING_TENANTS", 60);
+const MAILS_EACH = readSize("HANGING_MAILS", 5);
+const SECONDS = readSize("HANGING_SECONDS", 10);
 /** Far from what it takes (milliseconds), and far from what it took before (minutes). */
 const NEIGHBOUR_MS_MAX = 5_000;
 
@@ -17,9 +26,9 @@ test(
   async () => {
     const redis = await world.redis();
     const relay = await world.relay();
-    const slow = Array.from({ length: TENANTS }, (_, i) => ({ id: `slow-${i}`, smtpUrl: relay.url(hostOf(i)) }));
+    const slow = Array.from({ length: TENANTS }, (_, i) => ({ id: `slow-${i}`, smtpUrl: relay.url(formatHost(i)) }));
     const { home, tenants } = await world.seededHome([{ id: "healthy" }, ...slow]);
-    slow.forEach((_, i) => relay.behave({ answerMs: 10_000 }, hostOf(i)));
+    slow.forEach((_, i) => relay.behave({ answerMs: 10_000 }, formatHost(i)));
     const waybill = await world.start(home, { ...OWN_RELAYS, REDIS_URL: redis.url, SMTP_URL: relay.url() });
     await untilOwned(redis);
     const [healthy, ...others] = tenants;

@@ -6,19 +6,19 @@ import { seedTenants } from "../support/seed-tenants.ts";
 import { SteadySender } from "../support/steady-sender.ts";
 import {
   boundMs,
-  endsOf,
   FaultWorld,
-  hostOf,
+  formatHost,
   OWN_RELAYS,
-  ownersOf,
+  readOwners,
+  readSize,
   sendMany,
-  sizeOf,
   TEST_LIMIT_MS,
+  waitForEnds,
 } from "./fault-world.ts";
 
 const SHARDS = 8;
 /** Of a message of the slow tenants: longer than anything that a neighbour should notice. */
-const SLOW_MS = sizeOf("SLOW_DELIVERY_MS", 12_000);
+const SLOW_MS = readSize("SLOW_DELIVERY_MS", 12_000);
 const NEIGHBOURS = 16;
 /** The aim is two seconds; what it was is the slowest delivery's time. */
 const NEIGHBOUR_MS_MAX = 5_000;
@@ -35,8 +35,11 @@ describe.skipIf(missing !== null)(`processes that come and go${missing ? ` (${mi
       const postgres = world.undo.add(await createPostgres(), (server) => server.remove());
       const redis = await world.redis();
       const relay = await world.relay();
-      const slow = Array.from({ length: NEIGHBOURS }, (_, i) => ({ id: `slow-${i}`, smtpUrl: relay.url(hostOf(i)) }));
-      slow.forEach((_, i) => relay.behave({ answerMs: SLOW_MS }, hostOf(i)));
+      const slow = Array.from({ length: NEIGHBOURS }, (_, i) => ({
+        id: `slow-${i}`,
+        smtpUrl: relay.url(formatHost(i)),
+      }));
+      slow.forEach((_, i) => relay.behave({ answerMs: SLOW_MS }, formatHost(i)));
       const wanted = Array.from({ length: NEIGHBOURS }, (_, i) => ({ id: `neighbour-${i}` }));
       const tenants = await seedTenants({ databaseUrl: postgres.url, shards: SHARDS }, [...wanted, ...slow]);
       const neighbours = tenants.slice(0, NEIGHBOURS);
@@ -45,7 +48,7 @@ describe.skipIf(missing !== null)(`processes that come and go${missing ? ` (${mi
       const front = await world.start(await world.home(), { ...environment, ROLES: "api,recorder" });
       const worker = async () => world.start(await world.home(), { ...environment, ROLES: "dispatcher" });
       await worker();
-      const owners = async () => await ownersOf(redis, SHARDS);
+      const owners = async () => await readOwners(redis, SHARDS);
       await eventually("the first process owns all shards", async () => !(await owners()).includes(null), 20_000);
 
       const sendSlow = () =>
@@ -85,7 +88,7 @@ describe.skipIf(missing !== null)(`processes that come and go${missing ? ` (${mi
       sender.stop();
       const beside = await running;
       const slowJobs = [...before, ...again];
-      const ends = await endsOf(front, slowJobs, 2 * SLOW_MS);
+      const ends = await waitForEnds(front, slowJobs, 2 * SLOW_MS);
       recordProof({
         fault: `a process joins, one leaves, deliveries of ${SLOW_MS / 1000} s under way`,
         accepted: beside.accepted + slowJobs.length,

@@ -1,14 +1,14 @@
 import { afterEach, expect, test } from "bun:test";
 import { FaultProxy } from "../support/fault-proxy.ts";
 import { recordProof } from "../support/proof.ts";
-import { endsOf, FaultWorld, mebibytes, sendMany, sizeOf, TEST_LIMIT_MS } from "./fault-world.ts";
+import { FaultWorld, mebibytes, readSize, sendMany, TEST_LIMIT_MS, waitForEnds } from "./fault-world.ts";
 
-const TENANTS = sizeOf("BACKLOG_TENANTS", 14);
-const MESSAGES = sizeOf("BACKLOG_MESSAGES", 8);
+const TENANTS = readSize("BACKLOG_TENANTS", 14);
+const MESSAGES = readSize("BACKLOG_MESSAGES", 8);
 const MEBIBYTE = 1024 * 1024;
-const MESSAGE_BYTES = sizeOf("BACKLOG_BYTES", MEBIBYTE);
+const MESSAGE_BYTES = readSize("BACKLOG_BYTES", MEBIBYTE);
 /** Of the wire between Redis and the process that delivers. Reading all that waits takes longer than any deadline. */
-const BYTES_PER_SECOND = sizeOf("BACKLOG_BYTES_PER_SECOND", 10 * MEBIBYTE);
+const BYTES_PER_SECOND = readSize("BACKLOG_BYTES_PER_SECOND", 10 * MEBIBYTE);
 
 const world = new FaultWorld();
 afterEach(() => world.undo.run(), 90_000);
@@ -44,7 +44,7 @@ test(
     const REDIS_URL = `redis://127.0.0.1:${proxy.port}`;
     const startedMs = performance.now();
     const waybill = await world.start(home, { ...urls, REDIS_URL, ROLES: "api,dispatcher,recorder" });
-    const ends = await endsOf(waybill, jobs, 45_000);
+    const ends = await waitForEnds(waybill, jobs, 45_000);
     const drainedMs = Math.round(performance.now() - startedMs);
     const peakBytes = Number(/used_memory_peak:(\d+)/.exec(await redis.client.info("memory"))?.[1]);
     const delivered = [...ends.values()].filter((status) => status === "success").length;

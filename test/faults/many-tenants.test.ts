@@ -1,9 +1,9 @@
 import { afterEach, expect, test } from "bun:test";
 import { eventually } from "../support/eventually.ts";
 import { recordProof } from "../support/proof.ts";
-import { FaultWorld, MAIL, sendMany, sizeOf, TEST_LIMIT_MS, watchHealth } from "./fault-world.ts";
+import { FaultWorld, MAIL, readSize, sendMany, TEST_LIMIT_MS, watchHealth } from "./fault-world.ts";
 
-const TENANTS = sizeOf("MAILING_TENANTS", 1_000);
+const TENANTS = readSize("MAILING_TENANTS", 1_000);
 /** Loading all tenants in one go took several times as long. */
 const ANSWER_MS_MAX = 2_000;
 

@@ -2,12 +2,12 @@ import { afterEach, expect, test } from "bun:test";
 import { eventually } from "../support/eventually.ts";
 import { FaultProxy } from "../support/fault-proxy.ts";
 import { recordProof } from "../support/proof.ts";
-import { endsOf, FaultWorld, MAIL, sendMany, sizeOf, TEST_LIMIT_MS, untilOwned } from "./fault-world.ts";
+import { FaultWorld, MAIL, readSize, sendMany, TEST_LIMIT_MS, untilOwned, waitForEnds } from "./fault-world.ts";
 
-const SILENCE_MS = sizeOf("REDIS_SILENCE_MS", 12_000);
+const SILENCE_MS = readSize("REDIS_SILENCE_MS", 12_000);
 /** Long enough to have all mails under way at one moment, and over before the silence is. */
 const ANSWER_MS = 8_000;
-const MAILS = sizeOf("REDIS_SILENCE_MAILS", 20);
+const MAILS = readSize("REDIS_SILENCE_MAILS", 20);
 
 let world = new FaultWorld();
 
@@ -37,7 +37,7 @@ test(
   async () => {
     const { proxy, relay, waybill, mail } = await behindProxy();
     const before = await sendMany(waybill, 10, mail);
-    await endsOf(waybill, before, 10_000);
+    await waitForEnds(waybill, before, 10_000);
     const halfOpen = proxy.silenceExisting();
     const silencedAtMs = performance.now();
     expect(halfOpen).toBeGreaterThan(0);
@@ -49,7 +49,7 @@ test(
     const isBack = await eventually("a request is accepted again", answers, 20_000).catch(() => false);
     const acceptedAfterMs = Math.round(performance.now() - silencedAtMs);
     const later = isBack ? await sendMany(waybill, 10, mail) : [];
-    const ends = await endsOf(waybill, later, 15_000);
+    const ends = await waitForEnds(waybill, later, 15_000);
     const recoveryMs = Math.round(performance.now() - silencedAtMs);
     recordProof({
       fault: `${halfOpen} half-open connections to Redis`,
@@ -78,7 +78,7 @@ test(
     await eventually("all mails are with the relay", () => relay.unanswered === MAILS, 15_000);
     await proxy.silenceFor(SILENCE_MS);
     const endedAtMs = performance.now();
-    const ends = await endsOf(waybill, jobs, 20_000);
+    const ends = await waitForEnds(waybill, jobs, 20_000);
     const recoveryMs = Math.round(performance.now() - endedAtMs);
     recordProof({
       fault: `${SILENCE_MS / 1000} s of silence from Redis, ${MAILS} mails under way`,

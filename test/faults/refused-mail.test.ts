@@ -2,10 +2,10 @@ import { afterEach, expect, test } from "bun:test";
 import { eventually } from "../support/eventually.ts";
 import { recordProof } from "../support/proof.ts";
 import type { RedisServer } from "../support/redis.ts";
-import { endsOf, FaultWorld, mebibytes, sendMany, sizeOf, TEST_LIMIT_MS, untilOwned } from "./fault-world.ts";
+import { FaultWorld, mebibytes, readSize, sendMany, TEST_LIMIT_MS, untilOwned, waitForEnds } from "./fault-world.ts";
 
 /** A day of a tenant with a bad list, at the speed of this machine: `REFUSED_MAILS=140000` is 8.6 GB of payloads. */
-const MAILS = sizeOf("REFUSED_MAILS", 400);
+const MAILS = readSize("REFUSED_MAILS", 400);
 const MAIL_BYTES = 60_000;
 /** A finished job is remembered for a quarter of an hour, in some hundred bytes. */
 const BYTES_PER_JOB_MAX = 4_096;
@@ -27,7 +27,7 @@ test(
     const refuse = async (count: number) => {
       const body = { to_address: "ann@example.com", subject: "Hello", html };
       const jobs = await sendMany(waybill, count, () => ({ tenant, body }));
-      const ends = await endsOf(waybill, jobs, 30_000);
+      const ends = await waitForEnds(waybill, jobs, 30_000);
       expect([jobs.length, [...ends.values()].filter((status) => status === "failed").length]).toEqual([count, count]);
     };
     await refuse(50);

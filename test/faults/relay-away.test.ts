@@ -1,11 +1,11 @@
 import { afterEach, expect, test } from "bun:test";
 import { eventually } from "../support/eventually.ts";
 import { recordProof } from "../support/proof.ts";
-import { endsOf, FaultWorld, sendMany, sizeOf } from "./fault-world.ts";
+import { FaultWorld, readSize, sendMany, waitForEnds } from "./fault-world.ts";
 
-const MAILS = sizeOf("RELAY_AWAY_MAILS", 40);
+const MAILS = readSize("RELAY_AWAY_MAILS", 40);
 /** With `RELAY_AWAY_MS=1500000` the outage is as long as the one that cost every mail of forty. */
-const AWAY_MS = sizeOf("RELAY_AWAY_MS", 8_000);
+const AWAY_MS = readSize("RELAY_AWAY_MS", 8_000);
 /** A relay that is away is asked every thirty seconds at the least. */
 const BACK_MS_MAX = 40_000;
 
@@ -27,18 +27,18 @@ test(
       body: { to_address: `u${index}@example.com`, subject: "Hello", html: "<p>Hello</p>" },
     });
     const jobs = await sendMany(waybill, MAILS, mail);
-    const isNoticed = async () => /relay_open\{[^}]*\} 1/.test(await metricsOf(waybill.url));
+    const isNoticed = async () => /relay_open\{[^}]*\} 1/.test(await fetchMetrics(waybill.url));
     const hasMetric = await eventually("the metric shows the relay", isNoticed, AWAY_MS).catch(() => false);
     await Bun.sleep(Math.max(0, AWAY_MS - (performance.now() - awayFromMs)));
     const ready = JSON.stringify(await (await fetch(`${waybill.url}/ready`)).json());
-    const retries = retriesIn(await metricsOf(waybill.url));
+    const retries = retriesIn(await fetchMetrics(waybill.url));
     const lines = waybill.log().split("\n");
     const notices = lines.filter((line) => /\baway\b/.test(line) && line.includes(String(relay.port)));
-    const endedEarly = await endsOf(waybill, jobs, 1);
+    const endedEarly = await waitForEnds(waybill, jobs, 1);
 
     await relay.openPort();
     const backAtMs = performance.now();
-    const ends = await endsOf(waybill, jobs, BACK_MS_MAX);
+    const ends = await waitForEnds(waybill, jobs, BACK_MS_MAX);
     const recoveryMs = Math.round(performance.now() - backAtMs);
     const delivered = [...ends.values()].filter((status) => status === "success").length;
     recordProof({
@@ -61,7 +61,7 @@ test(
   240_000 + AWAY_MS,
 );
 
-async function metricsOf(url: string): Promise<string> {
+async function fetchMetrics(url: string): Promise<string> {
   return await (await fetch(`${url}/metrics`)).text();
 }
 

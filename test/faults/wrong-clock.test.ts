@@ -4,7 +4,7 @@ import { eventually } from "../support/eventually.ts";
 import { createPostgres, postgresMissing } from "../support/postgres.ts";
 import { recordProof } from "../support/proof.ts";
 import { seedTenants } from "../support/seed-tenants.ts";
-import { endsOf, FaultWorld, sendMany, untilOwned } from "./fault-world.ts";
+import { FaultWorld, sendMany, untilOwned, waitForEnds } from "./fault-world.ts";
 
 const SHARDS = 4;
 const MAILS = 10;
@@ -43,8 +43,8 @@ describe.skipIf(missing !== null)(`a process whose clock is wrong${missing ? ` (
         body: { to_address: `u${index}@example.com`, subject: "Hello", html: "<p>Hello</p>" },
       });
       const jobs = await sendMany(front, MAILS, mail);
-      const ends = await endsOf(front, jobs, 15_000);
-      const historyOf = async (jobId: string): Promise<readonly string[]> => {
+      const ends = await waitForEnds(front, jobs, 15_000);
+      const fetchHistory = async (jobId: string): Promise<readonly string[]> => {
         const { body } = await front.request(tenant.apiKey, "GET", `/v1/jobs/${jobId}/events`);
         return (body.events ?? []).map((event: { event_type: string }) => event.event_type);
       };
@@ -61,7 +61,7 @@ describe.skipIf(missing !== null)(`a process whose clock is wrong${missing ? ` (
       const listed = await listedEvents();
       // Jobs leave Redis a quarter of an hour after their end. From then on the event store alone knows them.
       await redis.client.unlink((await redis.client.keys("*")).filter((name) => name !== "wb:{meta}"));
-      const readAll = () => Promise.all(jobs.map(({ jobId }) => historyOf(jobId)));
+      const readAll = () => Promise.all(jobs.map(({ jobId }) => fetchHistory(jobId)));
       // An insert shows in the events before it shows in what is derived from them, a moment later.
       const isWhole = async () => (await readAll()).every((types) => types.length >= 2);
       await eventually("every history is whole", isWhole, 10_000).catch(() => undefined);

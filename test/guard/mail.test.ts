@@ -73,7 +73,7 @@ async function deliver(mails: number, through = channel): Promise<void> {
 }
 
 /** How often our side writes to the mail server while `work` runs: each is a call of the operating system. */
-async function writesOf(work: () => Promise<void>): Promise<number> {
+async function countWrites(work: () => Promise<void>): Promise<number> {
   let writes = 0;
   const spies = (["_write", "_writev"] as const).map((name) => {
     const original = Socket.prototype[name];
@@ -92,7 +92,7 @@ async function writesOf(work: () => Promise<void>): Promise<number> {
 }
 
 /** How often a payload is parsed while `work` runs. */
-async function parsesOf(work: () => Promise<void>): Promise<number> {
+async function countParses(work: () => Promise<void>): Promise<number> {
   const spy = spyOn(JSON, "parse");
   try {
     await work();
@@ -119,11 +119,11 @@ const CONNECTIONS = 10;
 const MANY_MAILS = 500;
 
 test("an e-mail takes few writes to the socket", async () => {
-  expectWithin("mail: writes to the socket", (await writesOf(() => deliver(MAILS))) / MAILS);
+  expectWithin("mail: writes to the socket", (await countWrites(() => deliver(MAILS))) / MAILS);
 });
 
 test("an e-mail's payload is parsed once", async () => {
-  expectWithin("mail: parses of its payload", (await parsesOf(() => deliver(MAILS))) / MAILS);
+  expectWithin("mail: parses of its payload", (await countParses(() => deliver(MAILS))) / MAILS);
 });
 
 test("e-mails leave almost nothing behind", async () => {
@@ -133,7 +133,7 @@ test("e-mails leave almost nothing behind", async () => {
 });
 
 test("a connection per e-mail, a second parse of its payload and a list of all jobs exceed the bounds", async () => {
-  const connecting = await writesOf(async () => {
+  const connecting = await countWrites(async () => {
     for (let i = 0; i < CONNECTIONS; i += 1) {
       const another = channelTo(sink.url);
       await deliver(1, another);
@@ -141,7 +141,7 @@ test("a connection per e-mail, a second parse of its payload and a list of all j
     }
   });
   expectOver("mail: writes to the socket", connecting / CONNECTIONS);
-  const parsing = await parsesOf(async () => {
+  const parsing = await countParses(async () => {
     await deliver(MAILS);
     for (let i = 0; i < MAILS; i += 1) JSON.parse(JSON.stringify({ mark: PAYLOAD_MARK }));
   });

@@ -9,9 +9,9 @@ import { systemRandom } from "../../src/runtime/system-random.ts";
 import { NO_HISTORIES } from "../support/no-histories.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 import { type RedisServer, startRedis } from "../support/redis.ts";
-import { aTenant, directoryOf } from "../support/tenants.ts";
+import { aTenant, createDirectory } from "../support/tenants.ts";
 import { type Bounded, expectOver, expectWithin } from "./bounds.ts";
-import { type RedisUse, redisUseOf } from "./redis-use.ts";
+import { measureRedisUse, type RedisUse } from "./redis-use.ts";
 
 const SHARDS = 16;
 const TENANTS = 20;
@@ -74,7 +74,7 @@ async function deliverAll(jobs: number, slots: number): Promise<void> {
   queue.onSettled = () => queue.settled >= due && resolve();
   const dispatcher = new Dispatcher({
     queue,
-    directory: directoryOf(tenants),
+    directory: createDirectory(tenants),
     channels: [{ name: "email", slots, deliver: async () => ({ kind: "delivered", result: {} }) }],
     histories: NO_HISTORIES,
     suppressions: { fill: async () => true },
@@ -100,21 +100,21 @@ function counts(verb: "accept" | "dispatch", use: RedisUse): readonly (readonly 
 }
 
 test("sixty-four simultaneous requests share two script calls", async () => {
-  expectAllWithin("accept", await redisUseOf(redis.client, acceptInWaves), JOBS);
+  expectAllWithin("accept", await measureRedisUse(redis.client, acceptInWaves), JOBS);
 });
 
 test("queued jobs are pulled and settled many at a time", async () => {
   await deliverAll(turn - queue.settled, 512);
   await acceptInWaves();
-  expectAllWithin("dispatch", await redisUseOf(redis.client, () => deliverAll(JOBS, 512)), JOBS);
+  expectAllWithin("dispatch", await measureRedisUse(redis.client, () => deliverAll(JOBS, 512)), JOBS);
 });
 
 test("a call per job exceeds the bounds", async () => {
   const jobs = 200;
-  const accepting = await redisUseOf(redis.client, async () => {
+  const accepting = await measureRedisUse(redis.client, async () => {
     for (let i = 0; i < jobs; i += 1) await acceptOne();
   });
   for (const [what, count] of counts("accept", accepting)) expectOver(what, count / jobs);
-  const settling = await redisUseOf(redis.client, () => deliverAll(jobs, 1));
+  const settling = await measureRedisUse(redis.client, () => deliverAll(jobs, 1));
   for (const [what, count] of counts("dispatch", settling)) expectOver(what, count / jobs);
 });

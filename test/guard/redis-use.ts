@@ -15,7 +15,7 @@ const SCRIPT_CALLS: ReadonlySet<string> = new Set(["evalsha", "eval", "fcall"]);
 const OURS: ReadonlySet<string> = new Set(["info", "config|resetstat", "ping"]);
 
 /** Counts what `work` makes Redis do. */
-export async function redisUseOf(redis: Redis, work: () => Promise<unknown>): Promise<RedisUse> {
+export async function measureRedisUse(redis: Redis, work: () => Promise<unknown>): Promise<RedisUse> {
   const before = await appendedBytes(redis);
   await redis.config("RESETSTAT");
   await work();

@@ -8,7 +8,7 @@ import { SEED_MASTER_KEY, seedTenants } from "../support/seed-tenants.ts";
 import { Undo } from "../support/undo.ts";
 import { startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
 import { expectWithin } from "./bounds.ts";
-import { type RedisUse, redisUseOf } from "./redis-use.ts";
+import { measureRedisUse, type RedisUse } from "./redis-use.ts";
 
 const SHARDS = 16;
 /** So many that every shard has some. */
@@ -38,12 +38,12 @@ test("the default process makes no more calls and inserts per e-mail than it has
         expect(answer.status).toBe(202);
       }
     };
-    const atRest = await rateOf(redis, () => Bun.sleep(REST_MS));
+    const atRest = await measureRate(redis, () => Bun.sleep(REST_MS));
     expectWithin("at rest: script calls a second", atRest.scripts);
     expectWithin("at rest: Redis commands a second", atRest.commands);
 
     const begunMs = performance.now();
-    const use = await redisUseOf(redis, async () => {
+    const use = await measureRedisUse(redis, async () => {
       await Promise.all(Array.from({ length: AT_A_TIME }, sendSome));
       await eventually("all mails are handed over", () => sink.messages() >= MAILS, 25_000);
       await eventually("their history is whole", async () => (await recorded(waybill)) >= MAILS, 25_000);
@@ -67,9 +67,9 @@ test("the default process makes no more calls and inserts per e-mail than it has
 }, 300_000);
 
 /** What Redis is asked a second while `work` runs. */
-async function rateOf(redis: Redis, work: () => Promise<unknown>): Promise<RedisUse> {
+async function measureRate(redis: Redis, work: () => Promise<unknown>): Promise<RedisUse> {
   const begunMs = performance.now();
-  const use = await redisUseOf(redis, work);
+  const use = await measureRedisUse(redis, work);
   const seconds = (performance.now() - begunMs) / 1000;
   return { scripts: use.scripts / seconds, commands: use.commands / seconds, appended: use.appended / seconds };
 }
@@ -88,13 +88,13 @@ async function insertsIn(home: string) {
       const [row] = await answer.json<{ count: string }>();
       return Number(row?.count);
     };
-    const insertsOf = (table: string) =>
+    const countInserts = (table: string) =>
       count(`SELECT sum(last) AS count FROM (SELECT max(max_block_number) AS last FROM system.parts
         WHERE table = '${table}' GROUP BY database, partition_id)`);
     return {
       rows: await count("SELECT sum(rows) AS count FROM system.parts WHERE table = 'events' AND active"),
-      events: await insertsOf("events"),
-      jobs: await insertsOf("jobs"),
+      events: await countInserts("events"),
+      jobs: await countInserts("jobs"),
     };
   } finally {
     await chdb.close();

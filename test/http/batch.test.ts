@@ -35,7 +35,7 @@ function send(body: unknown, headers: Readonly<Record<string, string>> = {}): Pr
   return front.post("/v1/send/email/batch", body, headers);
 }
 
-function bodyOf({ body }: Answer): BatchBody {
+function getBody({ body }: Answer): BatchBody {
   // What the document declares; `every-endpoint.test.ts` holds the answers to it.
   return body as unknown as BatchBody;
 }
@@ -70,7 +70,7 @@ test("each message is queued as a request of its own would be, and one that is w
   });
   expect(answer.status).toBe(202);
   expect(since(before)).toEqual(["ann@example.com", "dan@example.com"]);
-  const { jobs, errors } = bodyOf(answer);
+  const { jobs, errors } = getBody(answer);
   expect(jobs.map(({ index, status }) => [index, status])).toEqual([
     [0, "pending"],
     [5, "pending"],
@@ -117,7 +117,7 @@ test("a batch of chat messages", async () => {
     messages: [{ phone_number: "5491122334455" }, { phone_number: "+1" }],
   };
   const answer = await front.post("/v1/send/whatsapp/batch", body);
-  expect([answer.status, bodyOf(answer).jobs.length, bodyOf(answer).errors.length]).toEqual([202, 1, 1]);
+  expect([answer.status, getBody(answer).jobs.length, getBody(answer).errors.length]).toEqual([202, 1, 1]);
 });
 
 test("what is wrong with the batch as a whole is one refusal, and queues nothing", async () => {
@@ -147,8 +147,8 @@ test("each message counts as a request of the plan; what is beyond it is an erro
   expect([first.headers.get("ratelimit-limit"), first.headers.get("ratelimit-remaining")]).toEqual(["5", "2"]);
   const second = await send({ defaults: MAIL, messages: mails(300) }, key);
   expect(second.status).toBe(202);
-  expect([bodyOf(second).jobs.length, bodyOf(second).errors.length]).toEqual([2, 298]);
-  expect(bodyOf(second).errors[0]).toEqual({
+  expect([getBody(second).jobs.length, getBody(second).errors.length]).toEqual([2, 298]);
+  expect(getBody(second).errors[0]).toEqual({
     index: 2,
     error: expect.stringContaining("too many requests"),
     code: "rate_limited",
@@ -162,7 +162,7 @@ test("a large body is counted before it is read, and still once for each message
   const key = { "X-API-Key": await tenantWith(1_000, "large") };
   const html = `<p>${"x".repeat(80_000)}</p>`;
   const answer = await send({ defaults: { ...MAIL, html }, messages: mails(10) }, key);
-  expect([answer.status, bodyOf(answer).jobs.length, answer.headers.get("ratelimit-remaining")]).toEqual([
+  expect([answer.status, getBody(answer).jobs.length, answer.headers.get("ratelimit-remaining")]).toEqual([
     202,
     10,
     "990",
@@ -211,7 +211,7 @@ test("a batch that breaks off half-way is finished by its repeat, which queues n
   expect(queued).toBeGreaterThan(0);
   expect(queued).toBeLessThan(300);
   const finished = await send(body, headers);
-  expect([finished.status, bodyOf(finished).jobs.length, bodyOf(finished).errors]).toEqual([202, 300, []]);
+  expect([finished.status, getBody(finished).jobs.length, getBody(finished).errors]).toEqual([202, 300, []]);
   expect(since(before)).toEqual(mails(300).map(({ to_address }) => to_address));
 });
 
@@ -220,7 +220,7 @@ test("without a key, what the queue did not take is an error of its index, and w
   front.queue.failAfter(2, new UnavailableError("away"));
   const answer = await send({ defaults: MAIL, messages: mails(300) });
   front.queue.failure = null;
-  const { jobs, errors } = bodyOf(answer);
+  const { jobs, errors } = getBody(answer);
   expect([answer.status, jobs.length, jobs.length + errors.length]).toEqual([202, since(before).length, 300]);
   expect(errors[0]?.error).toContain("was not queued");
   front.queue.failure = new UnavailableError("away");
@@ -232,7 +232,7 @@ test("what all messages share counts for each of them: what a batch has in all i
   const before = front.queue.queued.length;
   const html = `<p>${"x".repeat(500_000)}</p>`;
   const answer = await send({ defaults: { ...MAIL, html }, messages: mails(200) });
-  const { jobs, errors } = bodyOf(answer);
+  const { jobs, errors } = getBody(answer);
   expect([answer.status, jobs.length, errors.length]).toEqual([202, 135, 65]);
   expect(errors[0]?.error).toContain("hold at most 64 MiB");
   // Long payloads wait outside the queue.
@@ -244,7 +244,7 @@ test("a file that all messages share is stored once, before they are queued, and
   const before = front.queue.queued.length;
   const attachments = [{ filename: "terms.txt", content: Buffer.alloc(3000, "x").toString("base64") }];
   const answer = await send({ defaults: { ...MAIL, attachments }, messages: mails(3, 9_000) });
-  expect(bodyOf(answer).errors).toEqual([]);
+  expect(getBody(answer).errors).toEqual([]);
   const jobs = front.queue.queued.slice(before).map(({ job }) => job);
   expect(jobs.map(({ stored }) => (stored?.bytes ?? 0) > 3000)).toEqual([true, true, true]);
   const sha256 = new Bun.CryptoHasher("sha256").update("x".repeat(3000)).digest("hex");

@@ -62,7 +62,7 @@ const ACME = { tenantId: "acme" };
 const GLOBEX = { tenantId: "globex" };
 
 const answered = () => open.flatMap(({ answer }) => answer ?? []);
-const errorOf = (answer: RawAnswer | undefined) => JSON.parse(answer?.body ?? "{}").error;
+const parseError = (answer: RawAnswer | undefined) => JSON.parse(answer?.body ?? "{}").error;
 
 describe("room for bodies", () => {
   const TEN = `Content-Length: ${10 * MIB}`;
@@ -78,7 +78,7 @@ describe("room for bodies", () => {
     await eventually("all beyond the share are refused", () => answered().length === 40 - FITTING);
     const [first] = answered();
     expect(new Set(answered().map(({ status }) => status))).toEqual(new Set([429]));
-    expect(errorOf(first)).toContain("your share of the memory for bodies");
+    expect(parseError(first)).toContain("your share of the memory for bodies");
     expect([first?.headers.get("retry-after"), first?.headers.get("ratelimit-limit")]).toEqual(["1", "1000"]);
     expect(process.memoryUsage.rss() - before).toBeLessThan(3 * SHARE_BYTES);
     const html = `<p>${"x".repeat(400_000)}</p>`;
@@ -94,7 +94,7 @@ describe("room for bodies", () => {
     const { connection } = await begin(keys[4] ?? "", TEN);
     const refused = await eventually("it is refused", () => answered()[0]);
     expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
-    expect(errorOf(refused)).toBe("the service reads as many large requests as it has memory for: try again");
+    expect(parseError(refused)).toBe("the service reads as many large requests as it has memory for: try again");
     // A usual body needs no room.
     expect((await front.send(SEND)).status).toBe(202);
     connection.close();
@@ -132,7 +132,7 @@ describe("a body that comes too slowly", () => {
     clock.forward(10_500);
     const late = await eventually("it is given up", () => answered()[0]);
     expect(late.status).toBe(408);
-    expect(errorOf(late)).toBe("the body came too slowly: nothing for 10 seconds, or less than 64 kB a second");
+    expect(parseError(late)).toBe("the body came too slowly: nothing for 10 seconds, or less than 64 kB a second");
     await connection.closed();
   });
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { dashboardFileOf } from "../security/support/endpoint-calls.ts";
+import { findDashboardFile } from "../security/support/endpoint-calls.ts";
 import { equip, type Identifiers, inventedKey, inventedLike } from "../security/support/identifiers.ts";
-import { argumentsOf, type Secrets, withCredentials } from "../security/support/operations.ts";
+import { buildArguments, type Secrets, withCredentials } from "../security/support/operations.ts";
 import type { Seen } from "../security/support/probe.ts";
 import { startTarget, type Target } from "../security/support/target.ts";
 import { signed, webhookBody } from "../support/whatsapp-webhook.ts";
@@ -222,7 +222,7 @@ beforeAll(async () => {
   target = await startTarget();
   const document = await readDocument(target.url);
   operations = document.operations;
-  dashboardFile = await dashboardFileOf(target.url);
+  dashboardFile = await findDashboardFile(target.url);
   schemas = new DocumentSchemas(document.schemas);
   ids = await equip(target, target.victim);
   invented = inventedLike(ids);
@@ -243,16 +243,16 @@ beforeAll(async () => {
 afterAll(() => target?.stop());
 
 /** One that works, with new names for what it makes. */
-function callOf(operation: Documented, given: Identifiers = ids) {
+function buildCall(operation: Documented, given: Identifiers = ids) {
   calls += 1;
   const { webhookSecret: verifyToken, operatorToken } = target;
   const fresh = { word: `fresh-${calls}.`, verifyToken, operatorToken, dashboardFile };
-  return argumentsOf(operation, { ...given, idempotencyKey: `order-${calls}` }, fresh);
+  return buildArguments(operation, { ...given, idempotencyKey: `order-${calls}` }, fresh);
 }
 
 function requestsTo(operation: Documented): DocumentedRequests {
   const values = new SchemaValues(schemas, SEED);
-  return new DocumentedRequests(values, operation, () => callOf(operation), FIXED[operation.id] ?? []);
+  return new DocumentedRequests(values, operation, () => buildCall(operation), FIXED[operation.id] ?? []);
 }
 
 type Expected = (status: number, operation: Documented, text: string) => boolean;
@@ -291,7 +291,7 @@ function isExcused(finding: string): boolean {
   return found.length > 0;
 }
 
-const noneOf = (bodies: Documented["bodies"]) => Object.keys(bodies).length === 0;
+const hasNone = (bodies: Documented["bodies"]) => Object.keys(bodies).length === 0;
 const secured = () => operations.filter(({ security }) => security !== "none");
 const asCalled = (operation: Documented) => requestsTo(operation).case("as it is called", {});
 
@@ -345,12 +345,12 @@ test("a program that asks for problems is told the member of a tenant's body tha
   const members = new Map(
     cases
       .filter((one) => !isOfBatchedMessage(one))
-      .map((one) => [`${one.operation.id} ${memberOf(one) ?? ""}`, askingForProblem(one)]),
+      .map((one) => [`${one.operation.id} ${extractMember(one) ?? ""}`, askingForProblem(one)]),
   );
   await expectAnswers([...members.values()], isRefused, secrets, unnamedMember);
 });
 
-function memberOf({ how }: Case): string | undefined {
+function extractMember({ how }: Case): string | undefined {
   return /^its body \.(\w+)/.exec(how)?.[1];
 }
 
@@ -360,7 +360,7 @@ function askingForProblem({ request, ...one }: Case): Case {
 
 /** Whether a problem does not name the member, or the parameter, that is wrong. */
 function unnamedMember(one: Case, { status, text }: Seen): string | null {
-  const member = memberOf(one);
+  const member = extractMember(one);
   if (member === undefined || status !== 400) return null;
   const { param = "" } = JSON.parse(text);
   return param.split(/[.[]/)[0] === member ? null : `its param is "${param}": ${text.slice(0, 200)}`;
@@ -372,10 +372,11 @@ function unnamedMember(one: Case, { status, text }: Seen): string | null {
  */
 function isCheckedAsTheTenantsOwn({ id, bodies }: Documented): boolean {
   const own = operations.find((one) => one.id === id.replace(/^[a-z]+/, "$&Own"));
-  return own !== undefined && Bun.deepEquals(schemasOf(own.bodies), schemasOf(bodies));
+  return own !== undefined && Bun.deepEquals(listSchemas(own.bodies), listSchemas(bodies));
 }
 
-const schemasOf = (bodies: Documented["bodies"]) => Object.entries(bodies).map(([type, { schema }]) => [type, schema]);
+const listSchemas = (bodies: Documented["bodies"]) =>
+  Object.entries(bodies).map(([type, { schema }]) => [type, schema]);
 
 /** What is wrong with a message of a batch is an error of its index; the single call's requests show what can be wrong. */
 function isOfBatchedMessage({ operation, how }: Case): boolean {
@@ -384,7 +385,7 @@ function isOfBatchedMessage({ operation, how }: Case): boolean {
 
 test("a path that names nothing is refused", async () => {
   const cases = operations.flatMap((operation) =>
-    requestsTo(operation).unknown(callOf(operation, invented), MADE[operation.id] ?? []),
+    requestsTo(operation).unknown(buildCall(operation, invented), MADE[operation.id] ?? []),
   );
   await expectAnswers(cases, isRefused);
 });
@@ -407,7 +408,7 @@ test("a parameter or member that a call of tenants or operators does not know is
 });
 
 test("a body of a call that takes none is refused unless it says nothing", async () => {
-  const bare = operations.filter(isOurs).filter(({ method, bodies }) => method !== "GET" && noneOf(bodies));
+  const bare = operations.filter(isOurs).filter(({ method, bodies }) => method !== "GET" && hasNone(bodies));
   const sent = (body: string) => bare.map((operation) => requestsTo(operation).case(`with ${body}`, { body }));
   expect(bare.map(({ id }) => id)).toContain("verifyDomain");
   for (const body of ['{"unknown_member":1}', "{", "[]"]) await expectAnswers(sent(body), (status) => status === 400);
@@ -415,7 +416,7 @@ test("a body of a call that takes none is refused unless it says nothing", async
 
 test("a key that lacks the scope of a call is refused, and one that has it alone is not", async () => {
   const ofTenants = operations.filter(({ security }) => security === "apiKey");
-  const scopeOf = ({ id, description }: Documented) => `${id} ${/scope `(\w+)`/.exec(description)?.[1]}`;
+  const formatScope = ({ id, description }: Documented) => `${id} ${/scope `(\w+)`/.exec(description)?.[1]}`;
   await target.operator("POST", "/tenants", { id: "scoped", name: "scoped", plan: "unlimited" });
   for (const scope of ["send", "read", "manage"]) {
     const { body } = await target.operator("POST", "/tenants/scoped/keys", { scopes: [scope] });
@@ -424,7 +425,7 @@ test("a key that lacks the scope of a call is refused, and one that has it alone
       ofTenants.map(asCalled),
       (status, operation, text) => {
         const isLacking = status === 403 && text.includes("this API key lacks");
-        return isLacking !== scopeOf(operation).endsWith(` ${scope}`);
+        return isLacking !== formatScope(operation).endsWith(` ${scope}`);
       },
       { ...secrets, apiKey: body.api_key },
     );

@@ -19,14 +19,14 @@ const MAIL = { to_address: "ann@example.com", template_id: "welcome", data: { na
 const CHAT = { channel: "whatsapp", phone_number: "5491122334455", template_id: "hi" };
 const after = (time: unknown, send: object = CHAT) => ({ after: time, unless: "delivered", send });
 const at = (inMs: number) => new Date(Date.now() + inMs).toISOString();
-const idOf = (body: { readonly [name: string]: unknown }) => String(body["job_id"]);
+const getJobId = (body: { readonly [name: string]: unknown }) => String(body["job_id"]);
 const channelsQueued = () => front.queue.queued.map(({ job }) => job.channel);
 
 test("a message and its fallbacks are queued as jobs of their own, the fallbacks first", async () => {
   const second = { after: "3h", unless: ["read", "clicked"], send: { channel: "email", ...MAIL } };
   const { status, body } = await front.send({ ...MAIL, fallback: [after("10m"), second] });
   expect(status).toBe(202);
-  const main = idOf(body);
+  const main = getJobId(body);
   const [first = "", last = ""] = fallbackIds(main);
   const dueMs = [10 * MINUTE_MS, 180 * MINUTE_MS].map((ms) => jobTimeMs(main) + ms);
   expect(body).toEqual({
@@ -62,7 +62,7 @@ test("a chat message has an e-mail for a fallback, counted from the time that th
     fallback: [after("30s", { channel: "email", ...MAIL })],
   });
   const due = new Date(Date.parse(scheduled_at) + 30_000).toISOString();
-  expect(body["fallback"]).toEqual([{ job_id: fallbackId(idOf(body), 1), scheduled_at: due }]);
+  expect(body["fallback"]).toEqual([{ job_id: fallbackId(getJobId(body), 1), scheduled_at: due }]);
   expect(channelsQueued()).toEqual(["email", "whatsapp"]);
 });
 
@@ -125,7 +125,7 @@ describe("fallback", () => {
 
   test("that is null is none", async () => {
     const { body } = await front.send({ ...MAIL, fallback: null });
-    expect(body).toEqual({ job_id: idOf(body), status: "pending" });
+    expect(body).toEqual({ job_id: getJobId(body), status: "pending" });
   });
 
   test("is refused in a batch, with what to do instead, and the other messages are queued", async () => {
@@ -170,7 +170,7 @@ describe("under an Idempotency-Key", () => {
     expect([one.status, two.status]).toEqual([202, 202]);
     const pending = front.queue.queued.filter(({ job }) => front.queue.jobs.get(job.jobId)?.status === "pending");
     expect(pending.map(({ job }) => job.jobId).toSorted()).toEqual(
-      [idOf(one.body), fallbackId(idOf(one.body), 1)].toSorted(),
+      [getJobId(one.body), fallbackId(getJobId(one.body), 1)].toSorted(),
     );
   });
 
@@ -184,9 +184,9 @@ describe("under an Idempotency-Key", () => {
     const orphan = front.queue.queued[0]?.job;
     const { status, body: answer } = await front.send(body, key);
     expect(status).toBe(202);
-    expect(orphan?.fallback?.mainJobId).not.toBe(idOf(answer));
+    expect(orphan?.fallback?.mainJobId).not.toBe(getJobId(answer));
     expect(front.queue.jobs.has(String(orphan?.fallback?.mainJobId))).toBe(false);
-    expect(front.queue.queued.at(-1)?.job.jobId).toBe(idOf(answer));
+    expect(front.queue.queued.at(-1)?.job.jobId).toBe(getJobId(answer));
   });
 });
 
@@ -220,11 +220,11 @@ test("a tenant without the fallback's channel is refused", async () => {
 test("whoever cancels a message cancels its fallbacks, and whoever cancels one fallback only that", async () => {
   const fallback = [after("1h"), after("2h")];
   const { body } = await front.send({ ...MAIL, scheduled_at: at(MINUTE_MS), fallback });
-  const main = idOf(body);
+  const main = getJobId(body);
   const [first = "", second = ""] = fallbackIds(main);
-  const statusOf = (jobId: string) => front.queue.jobs.get(jobId)?.status;
+  const getStatus = (jobId: string) => front.queue.jobs.get(jobId)?.status;
   expect((await front.request("POST", `/v1/jobs/${first}/cancel`)).status).toBe(200);
-  expect([main, first, second].map(statusOf)).toEqual(["pending", "suppressed", "pending"]);
+  expect([main, first, second].map(getStatus)).toEqual(["pending", "suppressed", "pending"]);
   expect((await front.request("POST", `/v1/jobs/${main}/cancel`)).status).toBe(200);
-  expect([main, first, second].map(statusOf)).toEqual(["suppressed", "suppressed", "suppressed"]);
+  expect([main, first, second].map(getStatus)).toEqual(["suppressed", "suppressed", "suppressed"]);
 });

@@ -19,7 +19,7 @@ const down = probe("clickhouse", async () => {
 });
 
 /** Looks at these parts, and keeps what it says of them. */
-function readinessOf(options: Partial<ReadinessOptions>) {
+function createReadiness(options: Partial<ReadinessOptions>) {
   const logs: string[] = [];
   const gauges = new Map<string, number>();
   const telemetry: Telemetry = {
@@ -34,7 +34,7 @@ function readinessOf(options: Partial<ReadinessOptions>) {
 
 describe("/health", () => {
   test("is ok while the process lives, whichever part is down", async () => {
-    front = await Front.start(readinessOf({ needed: [down] }));
+    front = await Front.start(createReadiness({ needed: [down] }));
     const answer = await front.fetch("/health");
     expect([answer.status, answer.body]).toEqual([200, { status: "ok" }]);
   });
@@ -44,13 +44,13 @@ const since = expect.stringMatching(/^20\d\d-.*Z$/);
 
 describe("/ready", () => {
   test("is 200 while every part is up", async () => {
-    front = await Front.start(readinessOf({ needed: [up] }));
+    front = await Front.start(createReadiness({ needed: [up] }));
     const answer = await front.fetch("/ready");
     expect([answer.status, answer.body]).toEqual([200, { status: "ready" }]);
   });
 
   test("is 503 with the names of the parts that are down, and nothing else about them", async () => {
-    front = await Front.start(readinessOf({ needed: [up, down] }));
+    front = await Front.start(createReadiness({ needed: [up, down] }));
     const answer = await front.fetch("/ready");
     expect([answer.status, answer.body]).toEqual([
       503,
@@ -67,13 +67,13 @@ describe("/ready", () => {
     const redis = probe("redis", async () => {
       throw new PartsAwayError(["redis 10.0.0.7:6379"], "it does not answer");
     });
-    front = await Front.start(readinessOf({ needed: [redis, up] }));
+    front = await Front.start(createReadiness({ needed: [redis, up] }));
     expect((await front.fetch("/ready")).body["failing"]).toEqual(["redis 10.0.0.7:6379"]);
   });
 
   test("is 200 and names the parts that are away while work can go on without them", async () => {
     const beside = () => [{ part: "relay smtp.example.com:25", sinceMs: Date.UTC(2026, 0, 1) }];
-    front = await Front.start(readinessOf({ needed: [up], beside }));
+    front = await Front.start(createReadiness({ needed: [up], beside }));
     const answer = await front.fetch("/ready");
     expect([answer.status, answer.body]).toEqual([
       200,
@@ -90,7 +90,7 @@ describe("/ready", () => {
       asked += 1;
       return new Promise(() => {});
     });
-    front = await Front.start(readinessOf({ needed: [silent, up] }));
+    front = await Front.start(createReadiness({ needed: [silent, up] }));
     const answers = await Promise.all([1, 2, 3].map(() => front.fetch("/ready")));
     expect(answers.map(({ status, body }) => [status, body["failing"]])).toEqual(
       [1, 2, 3].map(() => [503, ["registry"]]),
@@ -103,7 +103,7 @@ describe("/ready", () => {
     const flaky = probe("registry", async () => {
       if (!isUp) throw new Error("connection refused");
     });
-    const { readiness, logs, gauges } = readinessOf({ needed: [flaky] });
+    const { readiness, logs, gauges } = createReadiness({ needed: [flaky] });
     await readiness.look();
     expect([logs, gauges.get("part_up registry")]).toEqual([[], 1]);
     isUp = false;
@@ -118,7 +118,7 @@ describe("/ready", () => {
   });
 
   test("an outage is noticed without a request", async () => {
-    const { readiness, logs } = readinessOf({ needed: [down] });
+    const { readiness, logs } = createReadiness({ needed: [down] });
     readiness.start();
     await eventually("the log says so", () => logs.length === 1);
     await readiness.stop();

@@ -26,11 +26,11 @@ const undo = new Undo();
 afterAll(() => undo.run());
 
 const folder = undo.add(await mkdtemp(join(tmpdir(), "waybill-package-")), (path) => rm(path, { recursive: true }));
-const [packed] = JSON.parse(await outputOf(["npm", "pack", "--json", "--pack-destination", folder], ROOT));
+const [packed] = JSON.parse(await readOutput(["npm", "pack", "--json", "--pack-destination", folder], ROOT));
 const files = new Set<string>(packed.files.map(({ path }: { path: string }) => path));
 const archive = join(folder, packed.filename);
 
-async function outputOf(command: string[], cwd: string, env: Record<string, string | undefined> = process.env) {
+async function readOutput(command: string[], cwd: string, env: Record<string, string | undefined> = process.env) {
   const child = Bun.spawn(command, { cwd, env, stdout: "pipe", stderr: "pipe" });
   const [out, err, code] = await Promise.all([
     new Response(child.stdout).text(),
@@ -74,7 +74,7 @@ async function linkedInstallation(): Promise<string> {
   const modules = join(program, "node_modules");
   await mkdir(join(modules, ".bin"), { recursive: true });
   await mkdir(join(modules, "waybill"));
-  await outputOf(["tar", "-xzf", archive, "--strip-components=1", "-C", join(modules, "waybill")], program);
+  await readOutput(["tar", "-xzf", archive, "--strip-components=1", "-C", join(modules, "waybill")], program);
   await symlink(join("../waybill", bin.waybill), join(modules, ".bin/waybill"));
   for (const name of Object.keys(dependencies)) {
     await mkdir(join(modules, name, ".."), { recursive: true });
@@ -118,7 +118,7 @@ async function start(program: string, command: string[], environment: Record<str
 async function isWaybill(program: string, command: string[], environment: Record<string, string>): Promise<void> {
   const first = await start(program, command, environment);
   const key = /wb_\w+/.exec(first.screen)?.[0] ?? "";
-  const said = await outputOf(["sh", "-c", /curl[^]*/.exec(first.screen)?.[0] ?? "exit 1"], program);
+  const said = await readOutput(["sh", "-c", /curl[^]*/.exec(first.screen)?.[0] ?? "exit 1"], program);
   const job = JSON.parse(said);
   expect(job).toEqual({ job_id: expect.any(String), status: "pending" });
   const ended = async ({ url }: { readonly url: string }) => {
@@ -160,11 +160,11 @@ test.if(process.env["INSTALL_PACKAGE"] === "true")(
     for (const empty of [program, home]) await mkdir(empty);
     // The rest says how this machine reaches the registry.
     const environment = { ...process.env, PATH: await path({ hasBun: false }), HOME: home } as Record<string, string>;
-    await outputOf(["npm", "install", archive], program, environment);
-    const told = await outputOf(["npx", "waybill", "--version"], program, environment);
+    await readOutput(["npm", "install", archive], program, environment);
+    const told = await readOutput(["npx", "waybill", "--version"], program, environment);
     expect(told.trim()).toBe(version);
     const bun = join(program, "node_modules/waybill/.bun/node_modules/.bin/bun");
-    expect(`bun@${(await outputOf([bun, "--version"], program)).trim()}`).toBe(packageManager);
+    expect(`bun@${(await readOutput([bun, "--version"], program)).trim()}`).toBe(packageManager);
     await isWaybill(program, ["node_modules/.bin/waybill"], environment);
   },
   INSTALL_MS_MAX,

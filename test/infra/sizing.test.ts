@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { ASSUMED, FIGURES, sizeOf, withTables } from "../../bench/sizing.ts";
+import { ASSUMED, computeSize, FIGURES, withTables } from "../../bench/sizing.ts";
 
 test("the tables of docs/sizing.md are those of the measured figures", async () => {
   const page = await Bun.file(join(import.meta.dir, "../../docs/sizing.md")).text();
@@ -8,7 +8,7 @@ test("the tables of docs/sizing.md are those of the measured figures", async () 
 });
 
 test("ten times the messages need ten times the machines", () => {
-  const [small, large] = [sizeOf(1_000_000), sizeOf(10_000_000)];
+  const [small, large] = [computeSize(1_000_000), computeSize(10_000_000)];
   expect(large.peakPerSecond).toBeCloseTo(10 * small.peakPerSecond);
   expect(large.cores.dispatcher).toBeCloseTo(10 * small.cores.dispatcher);
   expect(large.redisGiB).toBeCloseTo(10 * small.redisGiB);
@@ -16,7 +16,7 @@ test("ten times the messages need ten times the machines", () => {
 });
 
 test("the number of cores covers the peak, with headroom", () => {
-  const { peakPerSecond, cores } = sizeOf(86_400_000);
+  const { peakPerSecond, cores } = computeSize(86_400_000);
   expect(peakPerSecond).toBe(1_000 * ASSUMED.peakFactor);
   expect(cores.dispatcher * ASSUMED.usedAtPeak).toBeCloseTo((peakPerSecond * FIGURES.micros.dispatcher) / 1_000_000);
 });

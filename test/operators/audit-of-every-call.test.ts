@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { equip, type Identifiers } from "../security/support/identifiers.ts";
-import { argumentsOf, type Operation, operationsOf, requestOf, withHeaders } from "../security/support/operations.ts";
+import {
+  buildArguments,
+  buildRequest,
+  fetchOperations,
+  type Operation,
+  withHeaders,
+} from "../security/support/operations.ts";
 import { startTarget, type Target } from "../security/support/target.ts";
 
 /** Machines report through it, too often for the log. */
@@ -22,7 +28,7 @@ let ids: Identifiers;
 
 beforeAll(async () => {
   target = await startTarget();
-  operations = (await operationsOf(target.url)).filter(({ security }) => security === "operator");
+  operations = (await fetchOperations(target.url)).filter(({ security }) => security === "operator");
   ids = await equip(target, target.victim);
 });
 afterAll(() => target?.stop());
@@ -50,14 +56,14 @@ test("every call that changes something leaves one row, with its status and with
   const expected: (readonly [id: string, status: number])[] = [];
   expect(operations.length).toBeGreaterThan(30);
   for (const [at, operation] of operations.entries()) {
-    const given = argumentsOf(operation, ids, {
+    const given = buildArguments(operation, ids, {
       word: `audited-${at}.`,
       verifyToken: "",
       operatorToken: "",
       dashboardFile: "",
     });
     const headers = { authorization: `Bearer ${target.operatorToken}`, "x-request-id": `audited-${operation.id}` };
-    const seen = await target.probe(withHeaders(requestOf(operation, given), headers));
+    const seen = await target.probe(withHeaders(buildRequest(operation, given), headers));
     // The tenant has no account at the chat provider whose templates could be read; the call counts all the same.
     const isExcused = seen.status === 409 && operation.id === "syncChatTemplates";
     if (!isExcused && !operation.successes.includes(seen.status))
@@ -94,13 +100,13 @@ test("an operator that may only read is refused every call that changes somethin
   const headers = { authorization: `Bearer ${made.body.token}` };
   const before = (await allRows()).length;
   for (const [at, operation] of operations.entries()) {
-    const given = argumentsOf(operation, ids, {
+    const given = buildArguments(operation, ids, {
       word: `reader-${at}.`,
       verifyToken: "",
       operatorToken: "",
       dashboardFile: "",
     });
-    const { status } = await target.probe(withHeaders(requestOf(operation, given), headers));
+    const { status } = await target.probe(withHeaders(buildRequest(operation, given), headers));
     // What the first test deleted is not found.
     if (isRead(operation) && status >= 300 && status !== 404) throw new Error(`${operation.id}: ${status}`);
     if (!isRead(operation)) expect([operation.id, status]).toEqual([operation.id, 403]);

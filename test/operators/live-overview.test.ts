@@ -43,7 +43,7 @@ function world() {
   return { live, listen, looked, state, time, stopping };
 }
 
-async function readerOf(stream: Promise<ReadableStream<Uint8Array> | null>) {
+async function openReader(stream: Promise<ReadableStream<Uint8Array> | null>) {
   const reader = (await stream)?.getReader();
   if (reader === undefined) throw new Error("nobody may listen");
   return {
@@ -59,7 +59,7 @@ const depthIn = (event: string): unknown => JSON.parse(event.replace(/^data: /, 
 
 test("a listener gets the overview at once, then what has changed, and the latest of what it missed", async () => {
   const { listen, looked, state } = world();
-  const reader = await readerOf(listen());
+  const reader = await openReader(listen());
   expect(depthIn(await reader.next())).toBe(0);
   for (const depth of [1, 2, 3]) {
     state.body = changed(depth);
@@ -77,7 +77,7 @@ test("a listener gets the overview at once, then what has changed, and the lates
 
 test("while nothing changes a comment shows that the connection lives", async () => {
   const { listen, looked, time } = world();
-  const reader = await readerOf(listen());
+  const reader = await openReader(listen());
   await reader.next();
   const following = reader.next();
   time.forward(15_000);
@@ -87,7 +87,7 @@ test("while nothing changes a comment shows that the connection lives", async ()
 
 test("nothing is read while nobody listens, and many listeners cost one look", async () => {
   const { live, listen, looked, state, time } = world();
-  const readers = await Promise.all(Array.from({ length: 20 }, () => readerOf(listen())));
+  const readers = await Promise.all(Array.from({ length: 20 }, () => openReader(listen())));
   const before = state.looks;
   await looked();
   expect(state.looks - before).toBeLessThan(20);
@@ -106,7 +106,7 @@ test("a listener that takes nothing for a minute is let go, and a hundred may li
   const streams = await Promise.all(Array.from({ length: 100 }, () => listen()));
   expect(streams.every((stream) => stream !== null)).toBe(true);
   expect(await listen()).toBeNull();
-  const reading = await readerOf(Promise.resolve(streams[0] ?? null));
+  const reading = await openReader(Promise.resolve(streams[0] ?? null));
   for (let depth = 1; live.listening > 1; depth += 1) {
     expect(depth).toBeLessThan(60);
     state.body = changed(depth);
@@ -119,7 +119,7 @@ test("a listener that takes nothing for a minute is let go, and a hundred may li
 
 test("it ends when the operator is no longer admitted, or the process stops", async () => {
   const first = world();
-  const reader = await readerOf(first.listen());
+  const reader = await openReader(first.listen());
   await reader.next();
   first.state.isAdmitted = false;
   const last = reader.next();
@@ -130,7 +130,7 @@ test("it ends when the operator is no longer admitted, or the process stops", as
   expect(await last).toBe("end");
 
   const second = world();
-  const other = await readerOf(second.listen());
+  const other = await openReader(second.listen());
   await other.next();
   second.stopping.abort();
   expect(await other.next()).toBe("end");
@@ -140,7 +140,7 @@ test("it ends when the operator is no longer admitted, or the process stops", as
 /** The events of a call, over a socket. */
 async function follow(token: string) {
   const answer = await fetch(`${front.url}/dash/api/overview/live`, { headers: { authorization: `Bearer ${token}` } });
-  return { answer, reader: await readerOf(Promise.resolve(answer.body)) };
+  return { answer, reader: await openReader(Promise.resolve(answer.body)) };
 }
 
 test("a deleted operator hears no more within seconds, others do, and a stop ends them all", async () => {

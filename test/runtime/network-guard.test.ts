@@ -48,15 +48,15 @@ describe("the guard of outgoing connections", () => {
   );
 
   test("lets a name through only where all of its addresses are allowed, and names the one to connect to", async () => {
-    const guardOf = (...addresses: readonly string[]) =>
+    const createGuard = (...addresses: readonly string[]) =>
       new NetworkGuard({ allow: [], publicAllowed: true, addressesOf: async () => addresses });
-    expect(await guardOf("8.8.8.8", "1.1.1.1").routeTo("a.test")).toMatchObject({
+    expect(await createGuard("8.8.8.8", "1.1.1.1").routeTo("a.test")).toMatchObject({
       kind: "allowed",
       address: "8.8.8.8",
       addresses: ["8.8.8.8", "1.1.1.1"],
     });
-    expect(await guardOf("8.8.8.8", "127.0.0.1").routeTo("a.test")).toMatchObject({ kind: "refused" });
-    expect(await guardOf().routeTo("a.test")).toMatchObject({ kind: "refused" });
+    expect(await createGuard("8.8.8.8", "127.0.0.1").routeTo("a.test")).toMatchObject({ kind: "refused" });
+    expect(await createGuard().routeTo("a.test")).toMatchObject({ kind: "refused" });
   });
 
   test.each([
@@ -65,8 +65,8 @@ describe("the guard of outgoing connections", () => {
     ["DNS_ESERVFAIL", "unanswered"],
     ["DNS_ETIMEOUT", "unanswered"],
   ] as const)("tells a name that does not exist from one that nobody answered for: %s", async (code, kind) => {
-    const addressesOf = () => Promise.reject(Object.assign(new Error(code), { code }));
-    const guard = new NetworkGuard({ allow: [], publicAllowed: true, addressesOf });
+    const rejectLookup = () => Promise.reject(Object.assign(new Error(code), { code }));
+    const guard = new NetworkGuard({ allow: [], publicAllowed: true, addressesOf: rejectLookup });
     expect(await guard.routeTo("a.test")).toMatchObject({ kind });
   });
 

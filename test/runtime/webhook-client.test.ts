@@ -25,8 +25,9 @@ let reply: (request: Request) => Response | Promise<Response>;
 
 /** Names lead to addresses as the test says, and loopback may be reached. */
 let looks = 0;
-const addressesOf = async (host: string) => (host === "rebound.test" && looks++ > 0 ? ["10.0.0.1"] : ["127.0.0.1"]);
-const guard = new NetworkGuard({ allow: ["127.0.0.0/8"], publicAllowed: false, addressesOf });
+const resolveAddresses = async (host: string) =>
+  host === "rebound.test" && looks++ > 0 ? ["10.0.0.1"] : ["127.0.0.1"];
+const guard = new NetworkGuard({ allow: ["127.0.0.0/8"], publicAllowed: false, addressesOf: resolveAddresses });
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "waybill-webhook-"));
@@ -139,7 +140,7 @@ describe("a call to a tenant's address", () => {
       socket.on("close", () => clearInterval(timer));
     });
     for (const server of [hanging, dripping]) {
-      const url = `http://hook.test:${portOf(server)}/`;
+      const url = `http://hook.test:${getPort(server)}/`;
       expect(await post(url, AbortSignal.timeout(100))).toBe("there was no answer in time");
       expect(await post(url, AbortSignal.abort())).toBe("there was no answer in time");
       server.close();
@@ -159,7 +160,7 @@ describe("a call to a tenant's address", () => {
       socket.on("drain", more);
       more();
     });
-    expect(await post(`http://hook.test:${portOf(server)}/`)).toBeNull();
+    expect(await post(`http://hook.test:${getPort(server)}/`)).toBeNull();
     expect(written).toBeLessThan(64 * 1024 * 1024);
     server.close();
   });
@@ -173,7 +174,7 @@ describe("a call to a tenant's address", () => {
       const server = await listening((socket) => {
         socket.write("HTTP/1.1 103 Early Hints\r\n\r\n".repeat(hints) + last);
       });
-      expect(await post(`http://hook.test:${portOf(server)}/`, AbortSignal.timeout(60_000))).toBe(why);
+      expect(await post(`http://hook.test:${getPort(server)}/`, AbortSignal.timeout(60_000))).toBe(why);
       server.close();
     },
     90_000,
@@ -196,7 +197,7 @@ describe("a call to a tenant's address", () => {
     const server = await listening((socket) => {
       socket.write("HTTP/1.1 500 No\r\nContent-Length: 100\r\n\r\nslow");
     });
-    const call = { url: `http://hook.test:${portOf(server)}/`, json: "{}" };
+    const call = { url: `http://hook.test:${getPort(server)}/`, json: "{}" };
     expect(await new WebhookClient({ guard, ca }).call(call, never())).toMatchObject({ status: 500, text: "slow" });
     server.close();
   });
@@ -216,7 +217,7 @@ function listening(onConnection: (socket: Socket) => void): Promise<Server> {
   });
 }
 
-function portOf(server: Server): number {
+function getPort(server: Server): number {
   const address = server.address();
   if (typeof address !== "object" || address === null) throw new Error("the server listens nowhere");
   return address.port;

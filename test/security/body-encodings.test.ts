@@ -5,9 +5,15 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { eventually } from "../support/eventually.ts";
 import { Attacks } from "./support/attacks.ts";
-import { CALLS, dashboardFileOf } from "./support/endpoint-calls.ts";
+import { CALLS, findDashboardFile } from "./support/endpoint-calls.ts";
 import { equip, type Identifiers } from "./support/identifiers.ts";
-import { argumentsOf, type Operation, operationsOf, requestOf, withCredentials } from "./support/operations.ts";
+import {
+  buildArguments,
+  buildRequest,
+  fetchOperations,
+  type Operation,
+  withCredentials,
+} from "./support/operations.ts";
 import { startTarget, type Target } from "./support/target.ts";
 import { MEMORY_SOCKET } from "./support/tell-memory.ts";
 
@@ -94,19 +100,19 @@ beforeAll(async () => {
   const preload = [join(import.meta.dir, "support/tell-memory.ts")];
   target = await startTarget({ PROCESSES: "1" }, { preload });
   ids = await equip(target, target.victim);
-  operations = (await operationsOf(target.url)).filter(({ method }) => method !== "GET");
-  dashboardFile = await dashboardFileOf(target.url);
+  operations = (await fetchOperations(target.url)).filter(({ method }) => method !== "GET");
+  dashboardFile = await findDashboardFile(target.url);
 });
 afterAll(() => target?.stop());
 
 /** The head of the operation's request up to the headers that say how its body comes. */
-function headOf(operation: Operation): string {
+function buildHead(operation: Operation): string {
   const { operatorToken, webhookSecret, url } = target;
   const fresh = { word: "encoded.", verifyToken: webhookSecret, operatorToken, dashboardFile };
   const secrets = { apiKey: target.victim.apiKey, operatorToken, passToken: ids.passToken, webhookSecret };
   const { method, path, headers } = withCredentials(
     operation,
-    requestOf(operation, argumentsOf(operation, ids, fresh)),
+    buildRequest(operation, buildArguments(operation, ids, fresh)),
     secrets,
   );
   const lines = Object.entries({ host: new URL(url).host, "content-type": "application/json", ...headers });
@@ -151,10 +157,10 @@ async function bytesInUse(): Promise<number> {
 const reading = new Set<string>();
 
 /** What the server refers to more while it has the bodies: for each operation one in each of the encodings. */
-async function costOf(group: readonly Operation[]): Promise<number> {
+async function measureCost(group: readonly Operation[]): Promise<number> {
   const before = await bytesInUse();
   const wanted = group.flatMap((operation) => ENCODINGS.map((encoding) => ({ operation, encoding })));
-  const sendings = await Promise.all(wanted.map(({ operation, encoding }) => open(headOf(operation), encoding)));
+  const sendings = await Promise.all(wanted.map(({ operation, encoding }) => open(buildHead(operation), encoding)));
   try {
     // While a tenant's request is counted, its chunks are joined; these are to be read as they come.
     await untilRead();
@@ -171,7 +177,7 @@ async function costOf(group: readonly Operation[]): Promise<number> {
 
 /** Those of the operations that keep too much of a body, each with how much. */
 async function greedy(group: readonly Operation[]): Promise<readonly { id: string; bytes: number }[]> {
-  const cost = await costOf(group);
+  const cost = await measureCost(group);
   // One endpoint may take ten times as much as the best encoding, which takes no less than its bytes, and the others as much.
   if (cost < (group.length - 1 + TIMES_MAX) * ENCODINGS.length * BYTES.length) return [];
   const [only, another] = group;
@@ -207,7 +213,7 @@ test("a body in crumbs is refused and its connection closed, a short one is take
   const headFor = (wanted: string) => {
     const operation = operations.find(({ id }) => id === wanted);
     if (operation === undefined) throw new Error(`the document has no ${wanted}`);
-    return headOf(operation);
+    return buildHead(operation);
   };
   // Whoever is unknown is read at once; while a tenant's request is counted, its crumbs are joined.
   const crumbs = await open(headFor("takeWhatsappWebhook"), {

@@ -32,14 +32,14 @@ function signIn(token: string, headers: Readonly<Record<string, string>> = {}): 
 }
 
 /** The cookie as the browser sends it back. */
-function cookieOf(answer: Answer): string {
+function getCookie(answer: Answer): string {
   return answer.headers.get("set-cookie")?.split(";")[0] ?? "";
 }
 
 async function session(token = OPERATOR_TOKEN): Promise<string> {
   const answer = await signIn(token);
   expect(answer.status).toBe(204);
-  return cookieOf(answer);
+  return getCookie(answer);
 }
 
 async function operator(name: string, role: "read" | "write") {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { Attacks } from "./support/attacks.ts";
-import { CALLS, dashboardFileOf } from "./support/endpoint-calls.ts";
+import { CALLS, findDashboardFile } from "./support/endpoint-calls.ts";
 import {
   altered,
   confidential,
@@ -12,12 +12,12 @@ import {
   inventedLike,
 } from "./support/identifiers.ts";
 import {
-  argumentsOf,
+  buildArguments,
+  buildRequest,
+  fetchOperations,
   type Operation,
-  operationsOf,
-  requestOf,
   type Security,
-  signatureOf,
+  signRequest,
   withCredentials,
   withHeaders,
 } from "./support/operations.ts";
@@ -43,7 +43,7 @@ let before: readonly string[] = [];
 
 beforeAll(async () => {
   target = await startTarget();
-  operations = await operationsOf(target.url);
+  operations = await fetchOperations(target.url);
   [victims, own] = [await equip(target, target.victim), await equip(target, target.attacker)];
   invented = inventedLike(victims);
   const key = await target.operator("POST", "/tenants/victim/keys");
@@ -55,7 +55,7 @@ beforeAll(async () => {
 afterAll(() => target?.stop());
 
 const secured = (security: Security) => operations.filter((operation) => operation.security === security);
-const nameOf = ({ operation, how }: { readonly operation: Operation; readonly how: string }) =>
+const formatName = ({ operation, how }: { readonly operation: Operation; readonly how: string }) =>
   `${operation.method} ${operation.path} ${how}`;
 const fresh = {
   word: "",
@@ -65,10 +65,10 @@ const fresh = {
 };
 
 /** The call with somebody's identifiers, and nothing that says who calls. Secrets that the tenant gave others are not known. */
-function callOf(operation: Operation, ids: Identifiers, word = ""): Request {
+function buildCall(operation: Operation, ids: Identifiers, word = ""): Request {
   const { device, passToken, openToken, clickToken, unsubscribeToken } = invented;
   const known = { ...ids, device, passToken, openToken, clickToken, unsubscribeToken };
-  return requestOf(operation, argumentsOf(operation, known, { ...fresh, word }));
+  return buildRequest(operation, buildArguments(operation, known, { ...fresh, word }));
 }
 
 /** All that the victim can see of its own, and operators of it. */
@@ -158,10 +158,10 @@ test("nobody gets in without a key, or with one that is malformed, invented, rev
   );
   const bare = new Map<string, string>();
   for (const operation of secured("apiKey")) {
-    bare.set(operation.id, comparable(await target.probe(callOf(operation, victims)), victims));
+    bare.set(operation.id, comparable(await target.probe(buildCall(operation, victims)), victims));
   }
-  await attacks.run(table, nameOf, async ({ operation, headers, query }) => {
-    const call = withHeaders(callOf(operation, victims), headers);
+  await attacks.run(table, formatName, async ({ operation, headers, query }) => {
+    const call = withHeaders(buildCall(operation, victims), headers);
     const path = query === undefined ? call.path : `${call.path}${call.path.includes("?") ? "&" : "?"}${query}`;
     const seen = await target.probe({ ...call, path });
     if (seen.status !== 401) return `answered ${seen.status}`;
@@ -173,12 +173,12 @@ test("nobody gets in without a key, or with one that is malformed, invented, rev
 test("a tenant gets the same answer about another's things as about unknown ones", async () => {
   const table = secured("apiKey").map((operation) => ({ operation, how: "with the victim's identifiers" }));
   const keyed = { "x-api-key": target.attacker.apiKey };
-  await attacks.run(table, nameOf, async ({ operation }) => {
-    const ask = (ids: Identifiers, word: string) => target.probe(withHeaders(callOf(operation, ids, word), keyed));
-    const isShared = argumentsOf(operation, victims, fresh).sharedName !== undefined;
+  await attacks.run(table, formatName, async ({ operation }) => {
+    const ask = (ids: Identifiers, word: string) => target.probe(withHeaders(buildCall(operation, ids, word), keyed));
+    const isShared = buildArguments(operation, victims, fresh).sharedName !== undefined;
     for (let triesLeft = 3; ; triesLeft -= 1) {
       const theirs = await ask(victims, isShared ? "" : "one");
-      const leak = leakIn(theirs, callOf(operation, victims));
+      const leak = leakIn(theirs, buildCall(operation, victims));
       if (leak !== null || isShared) return leak;
       const nobodys = await ask(invented, "two");
       const [found, expected] = [comparable(theirs, victims), comparable(nobodys, invented)];
@@ -195,7 +195,7 @@ test("an identifier of one kind opens nothing in place of another kind", async (
   const table = reads.flatMap((operation) =>
     Object.entries(victims).map(([kind, id]) => ({ operation, how: `with a ${kind}`, id })),
   );
-  await attacks.run(table, nameOf, async ({ operation, id }) => {
+  await attacks.run(table, formatName, async ({ operation, id }) => {
     const path = operation.path.replace(/\{\w+\}/, encodeURIComponent(id));
     const call = withHeaders({ method: "GET", path }, keyed);
     const seen = await target.probe(call);
@@ -221,8 +221,8 @@ test("operators' calls are refused to tenants, to strangers and to wrong tokens 
   const table = secured("operator").flatMap((operation) =>
     credentials.map(([how, headers]) => ({ operation, how, headers })),
   );
-  await attacks.run(table, nameOf, async ({ operation, headers }) => {
-    const call = withHeaders(callOf(operation, victims, "stranger."), headers);
+  await attacks.run(table, formatName, async ({ operation, headers }) => {
+    const call = withHeaders(buildCall(operation, victims, "stranger."), headers);
     const seen = await target.probe(call);
     return seen.status === 401 ? leakIn(seen, call) : `answered ${seen.status} ${seen.text}`;
   });
@@ -240,11 +240,11 @@ test("a pass's devices are told nothing without its own token", async () => {
   const table = secured("applePass").flatMap((operation) =>
     credentials.map(([how, headers]) => ({ operation, how, headers })),
   );
-  await attacks.run(table, nameOf, async ({ operation, headers }) => {
-    const call = withHeaders(callOf(operation, victims), headers);
+  await attacks.run(table, formatName, async ({ operation, headers }) => {
+    const call = withHeaders(buildCall(operation, victims), headers);
     const [theirs, nobodys] = [
       await target.probe(call),
-      await target.probe(withHeaders(callOf(operation, invented), headers)),
+      await target.probe(withHeaders(buildCall(operation, invented), headers)),
     ];
     if (theirs.status !== 401) return `answered ${theirs.status}`;
     if (comparable(theirs, victims) !== comparable(nobodys, invented)) return "tells that the pass exists";
@@ -254,14 +254,14 @@ test("a pass's devices are told nothing without its own token", async () => {
 
 test("public endpoints reveal nothing about the victim, and accept no unsigned or wrongly signed call", async () => {
   const table = [...secured("none"), ...secured("webhookSignature")].flatMap((operation) => {
-    const signed = { "x-hub-signature-256": signatureOf(callOf(operation, victims), "another secret entirely") };
+    const signed = { "x-hub-signature-256": signRequest(buildCall(operation, victims), "another secret entirely") };
     return [
       { operation, how: "as a stranger", headers: {} },
       { operation, how: "as the attacker", headers: { "x-api-key": target.attacker.apiKey, ...signed } },
     ];
   });
-  await attacks.run(table, nameOf, async ({ operation, headers }) => {
-    const call = withHeaders(callOf(operation, victims), headers);
+  await attacks.run(table, formatName, async ({ operation, headers }) => {
+    const call = withHeaders(buildCall(operation, victims), headers);
     const seen = await target.probe(call);
     const isGuarded = operation.security === "webhookSignature" || operation.id === "answerWhatsappChallenge";
     if (isGuarded && seen.status < 400) return `answered ${seen.status}`;
@@ -339,7 +339,7 @@ test("each call works for its owner, so the attacks above were well-formed", asy
     webhookSecret: target.webhookSecret,
   };
   const { operatorToken } = secrets;
-  const dashboardFile = await dashboardFileOf(target.url);
+  const dashboardFile = await findDashboardFile(target.url);
   const failures: string[] = [];
   // Apple names no credentials for the form of a pass, so the victim has none that asks: `personalized-pass.test.ts` fills one in.
   const withCaller = operations.filter(({ id }) => id !== "personalizePass");
@@ -347,7 +347,7 @@ test("each call works for its owner, so the attacks above were well-formed", asy
     const names = { word: `fresh-${at}.`, verifyToken: target.webhookSecret, operatorToken, dashboardFile };
     // The key was used already, with another body.
     const ids = { ...victims, idempotencyKey: `another-${at}`, domain: victims.domain };
-    const request = requestOf(operation, argumentsOf(operation, ids, names));
+    const request = buildRequest(operation, buildArguments(operation, ids, names));
     const { status, text } = await target.probe(withCredentials(operation, request, secrets));
     // The victim has no account at the chat provider whose templates could be read.
     if (status === 409 && text.includes("name no business_account_id")) continue;

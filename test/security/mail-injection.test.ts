@@ -23,7 +23,7 @@ beforeAll(async () => {
   const template = { channel: "email", subject: "For {{.x}}", html: "<p>For {{.x}}</p>", text: "For {{.x}}" };
   await target.operator("PUT", "/tenants/mallory/templates/of-x", template);
   const harmless = await deliver({ subject: "Hello", to_name: "Ann", html: "<p>Hello</p>" });
-  usualHeaders = headersOf(harmless.envelope).map(([name]) => name);
+  usualHeaders = parseHeaders(harmless.envelope).map(([name]) => name);
 });
 
 afterAll(async () => {
@@ -52,7 +52,7 @@ async function deliver(message: Readonly<Record<string, unknown>>): Promise<Deli
   return { status, error: String(accepted.body.error), to, envelopes, envelope: envelopes[0] };
 }
 
-function headersOf(envelope: Envelope | undefined): readonly (readonly [name: string, value: string])[] {
+function parseHeaders(envelope: Envelope | undefined): readonly (readonly [name: string, value: string])[] {
   const end = /(?:\r\n|\n|\r)(?:\r\n|\n|\r)/.exec(envelope?.data ?? "")?.index ?? 0;
   const unfolded = (envelope?.data ?? "").slice(0, end).replace(/(?:\r\n|\n|\r)[ \t]+/g, " ");
   return unfolded.split(/\r\n|\n|\r/).map((line) => {
@@ -62,7 +62,7 @@ function headersOf(envelope: Envelope | undefined): readonly (readonly [name: st
 }
 
 /** What of it is not one usual message to one recipient, or null. */
-function oddityOf({ status, error, to, envelopes, envelope }: Delivered, recipient = to): string | null {
+function findOddity({ status, error, to, envelopes, envelope }: Delivered, recipient = to): string | null {
   if (status === 400 || status === 422) return envelopes.length === 0 ? null : "refused, and sent all the same";
   if (status !== 202) return `answered ${status} ${error}`;
   if (envelope === undefined) return null;
@@ -73,7 +73,7 @@ function oddityOf({ status, error, to, envelopes, envelope }: Delivered, recipie
   }
   if (!/^<[^<>\s]+>(?: BODY=\w+| SIZE=\d+| SMTPUTF8)*$/.test(envelope.from)) return `it came from ${envelope.from}`;
   if (/[^\r]\n|\r[^\n]|\0/.test(envelope.data)) return "it holds a bare line end or a NUL";
-  const names = headersOf(envelope).map(([name]) => name);
+  const names = parseHeaders(envelope).map(([name]) => name);
   const odd = names.find((name, at) => !usualHeaders.includes(name) || names.indexOf(name) !== at);
   return odd === undefined ? null : `it has a header ${odd}`;
 }
@@ -101,7 +101,7 @@ const FIELDS: readonly (readonly [name: string, message: (text: string) => Reado
 test.each(FIELDS)("nothing written into %s adds a header, a recipient or a message", async (field, message) => {
   await attacks.runEach(INJECTIONS, async (text) => {
     const delivered = await deliver(message(text));
-    return oddityOf(
+    return findOddity(
       delivered,
       field === "to_address" ? (delivered.envelope?.recipients[0] ?? "").slice(1, -1) : delivered.to,
     );
@@ -124,7 +124,7 @@ test("a message is never two, whatever stands for the end of one in its texts", 
   await attacks.run(
     table,
     ({ place, end }) => `${shown(end)} in ${place}`,
-    async ({ message, end }) => oddityOf(await deliver(message(`${end}${second}`))),
+    async ({ message, end }) => findOddity(await deliver(message(`${end}${second}`))),
   );
 });
 
@@ -203,7 +203,7 @@ test("an address is one recipient or none", async () => {
     // A machine's address is a way around the names that mail is meant for.
     const isOfMachine = /@(?:\[|localhost$|(?:0x[\da-f]+|[\d.]+)+$)/i.test(to_address);
     if (isOfMachine && delivered.status === 202) return `taken, for ${delivered.envelope?.recipients[0]}`;
-    return oddityOf(delivered, onTheWire(to_address.replace(/^"([\w.+-]+)"@/, "$1@")));
+    return findOddity(delivered, onTheWire(to_address.replace(/^"([\w.+-]+)"@/, "$1@")));
   });
 });
 

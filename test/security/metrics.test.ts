@@ -84,7 +84,7 @@ test("on loopback no web page reads metrics without a token, under whatever name
 });
 
 test("whoever reaches the metrics' own address reads them under any name, and no web page that says that it is one", () => {
-  const statusOf = (readers: MetricsReaders, headers: Record<string, string>): number => {
+  const requestStatus = (readers: MetricsReaders, headers: Record<string, string>): number => {
     const exchange = new Exchange(
       new Request("http://waybill/metrics", { headers }),
       new JobIds(systemClock, systemRandom),
@@ -97,10 +97,10 @@ test("whoever reaches the metrics' own address reads them under any name, and no
     }
   };
   const names = ["10.0.0.5:9464", "api-1:9464", "waybill-api.waybill.svc.cluster.local:9464", "waybill.example.com"];
-  for (const host of names) expect(statusOf({ kind: "everybody" }, { host })).toBe(200);
-  expect(statusOf({ kind: "everybody" }, { host: "10.0.0.5:9464", origin: "https://example.com" })).toBe(403);
+  for (const host of names) expect(requestStatus({ kind: "everybody" }, { host })).toBe(200);
+  expect(requestStatus({ kind: "everybody" }, { host: "10.0.0.5:9464", origin: "https://example.com" })).toBe(403);
   const token = { authorization: `Bearer ${TOKEN}`, host: "waybill.example.com", origin: "https://example.com" };
-  expect(statusOf({ kind: "token", token: TOKEN }, token)).toBe(200);
+  expect(requestStatus({ kind: "token", token: TOKEN }, token)).toBe(200);
 });
 
 test("with a token, metrics are for its holders alone", async () => {

@@ -18,7 +18,7 @@ let own: Identifiers;
 beforeAll(async () => {
   target = await startTarget();
   [victims, own] = [await equip(target, target.victim), await equip(target, target.attacker)];
-  await eventually("events are listed", async () => (await eventsOf("")).length > 0);
+  await eventually("events are listed", async () => (await fetchEvents("")).length > 0);
 });
 afterAll(() => target?.stop());
 
@@ -28,7 +28,7 @@ function get(path: string): Promise<Seen> {
   return target.probe({ method: "GET", path, headers: { "x-api-key": target.attacker.apiKey } });
 }
 
-async function eventsOf(more: string): Promise<{ job_id: string; event_id: number }[]> {
+async function fetchEvents(more: string): Promise<{ job_id: string; event_id: number }[]> {
   const seen = await get(`/v1/events?${recently()}${more}`);
   return json(seen).events;
 }
@@ -208,7 +208,7 @@ test("no parameter of a list shows more than the caller's own, or an engine's wo
 });
 
 test("a tenant's pages hold only its own events, wherever they begin", async () => {
-  const first = await eventsOf("");
+  const first = await fetchEvents("");
   const ids = first.map(({ event_id }) => event_id);
   const spread = [...ids, Number(victims.cursor)].flatMap((id) => [id - 4096, id - 1, id, id + 1, id + 4096]);
   const table = spread.flatMap((cursor) => [1, 2, 500].map((limit) => `&cursor=${cursor}&limit=${limit}`));
@@ -217,7 +217,7 @@ test("a tenant's pages hold only its own events, wherever they begin", async () 
     table,
     (query) => query,
     async (query) => {
-      const stranger = (await eventsOf(query)).find(({ job_id }) => !known.has(job_id));
+      const stranger = (await fetchEvents(query)).find(({ job_id }) => !known.has(job_id));
       return stranger === undefined ? null : `it holds ${stranger.job_id}`;
     },
   );

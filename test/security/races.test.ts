@@ -29,7 +29,7 @@ async function tenant(id: string, more: object): Promise<readonly [string, strin
   return [keys[0]?.body.api_key, keys[1]?.body.api_key];
 }
 
-const countOf = (seen: readonly Seen[], holds: (status: number) => boolean) =>
+const countAnswers = (seen: readonly Seen[], holds: (status: number) => boolean) =>
   seen.filter(({ status }) => holds(status)).length;
 
 test("a plan's limit is the tenant's, for all its keys and addresses together, at any moment", async () => {
@@ -57,7 +57,7 @@ test("a plan's limit is the tenant's, for all its keys and addresses together, a
         const more = { "x-forwarded-for": `10.0.0.${at}`, "idempotency-key": `k-${at}` };
         return target.probe({ ...request, headers: { ...request.headers, ...more, "x-api-key": keys[at % 2] ?? "" } });
       });
-      const admitted = countOf(await Promise.all(calls), (status) => status !== 429);
+      const admitted = countAnswers(await Promise.all(calls), (status) => status !== 429);
       return admitted <= LIMIT ? null : `${admitted} of ${LIMIT} were admitted`;
     },
   );
@@ -154,7 +154,7 @@ test("a key revoked under load opens nothing once the call has answered, and the
         load(),
       ]);
       expect(revoked.status).toBe(204);
-      const late = countOf(await load(), (status) => status !== 401);
+      const late = countAnswers(await load(), (status) => status !== 401);
       if (late > 0) return `${late} requests were answered with the revoked key`;
       return (await read(second)).status === 200 ? null : "the other key is refused, too";
     },

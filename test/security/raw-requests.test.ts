@@ -3,9 +3,9 @@ import { readFileSync } from "node:fs";
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { eventually } from "../support/eventually.ts";
 import { Attacks } from "./support/attacks.ts";
-import { type Operation, operationsOf } from "./support/operations.ts";
+import { fetchOperations, type Operation } from "./support/operations.ts";
 import { internals, json } from "./support/probe.ts";
-import { exchange, head, holdOpen, portOf, statusesIn } from "./support/raw.ts";
+import { exchange, head, holdOpen, parsePort, statusesIn } from "./support/raw.ts";
 import { startTarget, type Target } from "./support/target.ts";
 
 /* What no friendly client sends: other spellings of addresses, ambiguous lengths, compressed bodies, half requests. */
@@ -19,14 +19,14 @@ let operations: readonly Operation[] = [];
 
 beforeAll(async () => {
   target = await startTarget();
-  port = portOf(target.url);
-  operations = await operationsOf(target.url);
+  port = parsePort(target.url);
+  operations = await fetchOperations(target.url);
 });
 afterAll(() => target?.stop());
 
 const CLOSE = "Connection: close";
 const JSON_TYPE = "Content-Type: application/json";
-const nameOf = ({ name }: { readonly name: string }) => name;
+const getName = ({ name }: { readonly name: string }) => name;
 
 async function hasMailTo(address: string): Promise<boolean> {
   return (await target.operator("GET", `/sandbox/messages?to=${address}`)).body.messages.length > 0;
@@ -63,7 +63,7 @@ test("no other spelling of an operators' address opens it to a tenant", async ()
   const table = addresses.flatMap(({ path }) =>
     spellings.map((spell) => ({ name: spell(path.replace(/\{\w+\}/g, "victim")) })),
   );
-  await attacks.run(table, nameOf, async ({ name: path }) => {
+  await attacks.run(table, getName, async ({ name: path }) => {
     const text = await exchange(port, head(`GET ${path} HTTP/1.1`, "Host: api", key, CLOSE));
     const [status = 0] = statusesIn(text);
     return status < 400 && text !== "" ? `answered ${text.slice(0, 300)}` : null;
@@ -96,7 +96,7 @@ test("no method and no header turns a tenant's call into an operators' call", as
       })),
     ),
   ];
-  await attacks.run(table, nameOf, async ({ lines }) => {
+  await attacks.run(table, getName, async ({ lines }) => {
     const text = await exchange(port, head(...lines, key, "Content-Length: 0", CLOSE));
     return /victim|wb_\w{8}/.test(text.replace(/"error":"[^"]*"/, "")) ? text.slice(0, 300) : null;
   });
@@ -114,7 +114,7 @@ test("a Host that names no host is no internal error, and opens no operators' ad
   ];
   const key = `X-API-Key: ${target.attacker.apiKey}`;
   const table = hosts.flatMap((host) => paths.map((path) => ({ name: `${path} at "${host}"`, host, path })));
-  await attacks.run(table, nameOf, async ({ host, path }) => {
+  await attacks.run(table, getName, async ({ host, path }) => {
     const text = await exchange(port, head(`GET ${path} HTTP/1.1`, `Host: ${host}`, key, CLOSE));
     const [status = 0] = statusesIn(text);
     const isOpen = path !== "/health" && status < 400;
@@ -178,7 +178,7 @@ test("a message whose end is ambiguous is refused", async () => {
   await eventually("the first clear one has come", () => hasMailTo("whole@example.com"));
   await eventually("the second clear one has come", () => hasMailTo("chunks@example.com"));
   for (const socket of held) socket.destroy();
-  await attacks.run(table, nameOf, async ({ to }) => ((await hasMailTo(to)) ? "the message was sent" : null));
+  await attacks.run(table, getName, async ({ to }) => ((await hasMailTo(to)) ? "the message was sent" : null));
 });
 
 test("bodies are expanded from gzip alone, and never beyond the bound", async () => {
@@ -203,7 +203,7 @@ test("bodies are expanded from gzip alone, and never beyond the bound", async ()
   const residentMb = () =>
     Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${target.waybill.pid}/status`, "utf8"))?.[1]) / 1024;
   const beforeMb = residentMb();
-  await attacks.run(table, nameOf, async ({ coding, isBomb, bytes }) => {
+  await attacks.run(table, getName, async ({ coding, isBomb, bytes }) => {
     const headers = {
       "x-api-key": target.attacker.apiKey,
       "content-type": "application/json",
@@ -236,7 +236,7 @@ test("endless heads are cut off, and the server goes on", async () => {
     },
     { name: "a tunnel", bytes: head("CONNECT 127.0.0.1:22 HTTP/1.1", "Host: 127.0.0.1:22", CLOSE) },
   ];
-  await attacks.run(table, nameOf, async ({ bytes }) => {
+  await attacks.run(table, getName, async ({ bytes }) => {
     const text = await exchange(port, bytes);
     const [status = 400] = statusesIn(text);
     if (status < 400) return text.slice(0, 200);
@@ -261,7 +261,7 @@ test("hundreds of clients that stop sending or reading keep nobody out", async (
     },
     { name: "answers that nobody reads", bytes: unread },
   ];
-  await attacks.run(kinds, nameOf, async ({ bytes }) => {
+  await attacks.run(kinds, getName, async ({ bytes }) => {
     const held = await Promise.all(Array.from({ length: 100 }, () => holdOpen(port, bytes)));
     try {
       const health = await target.probe({ method: "GET", path: "/health" });
@@ -282,7 +282,7 @@ test("every answer states its type, and cannot be used as another", async () => 
     path: path.replace(/\{\w+\}/g, "x"),
   }));
   const origin = { origin: "https://evil.example", "access-control-request-method": "POST", "x-request-id": "a\tb" };
-  await attacks.run(everything, nameOf, async ({ method, path, isPage }) => {
+  await attacks.run(everything, getName, async ({ method, path, isPage }) => {
     const seen = await target.probe({ method, path, headers: origin });
     const { headers, status } = seen;
     if (headers.get("x-content-type-options") !== "nosniff") return "its type may be guessed";

@@ -58,8 +58,8 @@ beforeAll(async () => {
     "a relay's password": SMTP_PASSWORD,
     "a chat token": ACCESS_TOKEN,
     "a certificate's passphrase": PASSPHRASE,
-    "a service account's key": bodyOf(googleKey),
-    "a certificate's key": bodyOf(String(appleKey)),
+    "a service account's key": extractKeyLine(googleKey),
+    "a certificate's key": extractKeyLine(String(appleKey)),
   };
   await storeCredentials(googleKey, String(appleKey));
   await sendAll();
@@ -68,7 +68,7 @@ beforeAll(async () => {
 afterAll(() => target?.stop());
 
 /** A line out of the middle of a PEM text. */
-function bodyOf(pem: string): string {
+function extractKeyLine(pem: string): string {
   return pem.split("\n")[5] ?? "";
 }
 

@@ -57,7 +57,7 @@ async function sentMessage(template_id: string): Promise<{ jobId: string; wamid:
   return { jobId: accepted.body.job_id, wamid: wamids.get(template_id) ?? "" };
 }
 
-async function eventsOf(jobId: string): Promise<readonly string[]> {
+async function fetchEvents(jobId: string): Promise<readonly string[]> {
   const { body } = await target.call(target.victim, "GET", `/v1/jobs/${jobId}/events`);
   return body.events.map(({ event_type }: { event_type: string }) => event_type);
 }
@@ -120,9 +120,9 @@ test("a call is accepted only with the provider's own signature over its exact b
     () => "the older header",
     async (given) => unclean(await call(body, given)),
   );
-  expect(await eventsOf(jobId)).toEqual(["sent"]);
+  expect(await fetchEvents(jobId)).toEqual(["sent"]);
   expect((await signedCall(body)).status).toBe(200);
-  expect(await eventsOf(jobId)).toEqual(["sent", "delivered"]);
+  expect(await fetchEvents(jobId)).toEqual(["sent", "delivered"]);
 });
 
 test("a signature is valid for no other bytes", async () => {
@@ -159,7 +159,7 @@ test("a signature is valid for no other bytes", async () => {
     () => "compressed, and said to be",
     async (packed) => unclean(await call(new Uint8Array(packed), coded)),
   );
-  expect(await eventsOf(jobId)).toEqual(["sent"]);
+  expect(await fetchEvents(jobId)).toEqual(["sent"]);
 });
 
 test("a call that is replayed, late or out of order adds nothing and takes nothing back", async () => {
@@ -168,7 +168,7 @@ test("a call that is replayed, late or out of order adds nothing and takes nothi
   const now = String(Math.floor(Date.now() / 1000));
   const first = [at("delivered", now), at("read", now)];
   for (const body of first) expect((await signedCall(body)).status).toBe(200);
-  expect(await eventsOf(jobId)).toEqual(["sent", "delivered", "read"]);
+  expect(await fetchEvents(jobId)).toEqual(["sent", "delivered", "read"]);
   const late = [
     "0",
     "-1",
@@ -189,7 +189,7 @@ test("a call that is replayed, late or out of order adds nothing and takes nothi
     async (body) => {
       const seen = await signedCall(body);
       if (seen.status >= 500) return `answered ${seen.status}`;
-      const events = await eventsOf(jobId);
+      const events = await fetchEvents(jobId);
       if (events.join() !== "sent,delivered,read") return `its events are ${events.join()}`;
       const job = (await target.call(target.victim, "GET", `/v1/jobs/${jobId}`)).body;
       return job.status === "success" ? null : `it is ${job.status}`;
@@ -209,8 +209,8 @@ test("a signed call changes only jobs of the number that sent them, and of no ot
     return body.status === "running";
   });
   const state = async () => {
-    const [chat, { body }] = [await eventsOf(jobId), await target.call(target.victim, "GET", `/v1/jobs/${mail}`)];
-    return `the chat job ${chat.join()} and the e-mail ${body.status} ${(await eventsOf(mail)).join()}`;
+    const [chat, { body }] = [await fetchEvents(jobId), await target.call(target.victim, "GET", `/v1/jobs/${mail}`)];
+    return `the chat job ${chat.join()} and the e-mail ${body.status} ${(await fetchEvents(mail)).join()}`;
   };
   const opaque = (id: string) => ({ biz_opaque_callback_data: id });
   const forged: readonly (readonly [name: string, body: string])[] = [

@@ -92,7 +92,7 @@ export class Calamities {
 }
 
 /** Crashes and pauses come between any two steps of a process. */
-export function hazardOf(
+export function createHazard(
   process: SimProcess,
   parts: Pick<Exposed, "dice"> & { now(): Weather; crash(): void; paused(): void },
 ): () => void {

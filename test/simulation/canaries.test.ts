@@ -19,7 +19,7 @@ interface Catch {
 test(`each of ${CANARIES.length} planted mistakes is noticed within ${SEEDS_MAX} seeds of its known one`, async () => {
   const catches = await catchAll();
   const survivors = CANARIES.filter((_, which) => catches[which] === null).map(({ name }) => name);
-  if (process.env["CANARY_TABLE"] !== undefined) process.stdout.write(tableOf(catches));
+  if (process.env["CANARY_TABLE"] !== undefined) process.stdout.write(formatTable(catches));
   expect(survivors).toEqual([]);
 }, 900_000);
 
@@ -48,7 +48,7 @@ async function release(which: number): Promise<Catch | null> {
   return JSON.parse(out) as Catch | null;
 }
 
-function tableOf(catches: readonly (Catch | null)[]): string {
+function formatTable(catches: readonly (Catch | null)[]): string {
   const rows = CANARIES.map(({ name, story }, which) => {
     const caught = catches[which] ?? null;
     if (caught !== null && story !== undefined) return `| ${name} | a story | ${story} |`;

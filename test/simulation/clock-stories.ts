@@ -81,7 +81,7 @@ export const CLOCK_STORIES = {
     story.world.stepQueueClock(-2 * HOUR_MS);
     story.advance(5 * MINUTE_MS);
     assert(story.outcomeFor(jobId).handOvers === 0, "it waits for its time");
-    const waitedMs = story.waitOf(jobId, 6 * MINUTE_MS);
+    const waitedMs = story.measureWait(jobId, 6 * MINUTE_MS);
     assert(waitedMs > 2 * MINUTE_MS, "it is sent at its time");
     story.end();
   },
@@ -92,7 +92,7 @@ export const CLOCK_STORIES = {
     story.world.stepQueueClock(3 * MINUTE_MS);
     story.world.start(0);
     deliver(story);
-    const waitedMs = story.waitOf(schedule(story, 5 * MINUTE_MS), 7 * MINUTE_MS);
+    const waitedMs = story.measureWait(schedule(story, 5 * MINUTE_MS), 7 * MINUTE_MS);
     assert(Math.abs(waitedMs - 5 * MINUTE_MS) < MINUTE_MS / 2, "it is sent at its time");
     story.end();
   },
@@ -105,7 +105,7 @@ export const CLOCK_STORIES = {
     story.crash(0);
     // The next process cannot reach the queue before what that pull left unsaid is forgotten.
     story.world.network.silence(story.world.queueServer, null, MINUTE_MS);
-    story.waitOf(jobId, 4 * MINUTE_MS);
+    story.measureWait(jobId, 4 * MINUTE_MS);
     assert(Math.abs(story.nowMs - sinceMs - 3 * MINUTE_MS) < 2_000, "it is sent at its time");
     story.end();
   },
@@ -114,7 +114,7 @@ export const CLOCK_STORIES = {
       const story = new Story();
       story.house(0).process.skewMs = byMs;
       const jobId = schedule(story, 8 * MINUTE_MS);
-      const waitedMs = story.waitOf(jobId, 12 * MINUTE_MS);
+      const waitedMs = story.measureWait(jobId, 12 * MINUTE_MS);
       assert(Math.abs(waitedMs - 8 * MINUTE_MS) < MINUTE_MS, "it is sent at its time");
       story.end();
     }
@@ -123,7 +123,7 @@ export const CLOCK_STORIES = {
     const story = new Story();
     const jobId = schedule(story, 2 * MINUTE_MS);
     void story.house(0).change(story.tenant("acme"), jobId, { inMs: 5 * MINUTE_MS });
-    const waitedMs = story.waitOf(jobId, 7 * MINUTE_MS);
+    const waitedMs = story.measureWait(jobId, 7 * MINUTE_MS);
     assert(Math.abs(waitedMs - 5 * MINUTE_MS) < MINUTE_MS / 2, "it is sent at its new time");
     story.end();
   },

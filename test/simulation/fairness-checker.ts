@@ -81,15 +81,15 @@ export class FairnessChecker {
 
   lookedAgain(process: SimProcess, tenantId: string, jobId: string): void {
     this.standing(process, tenantId).inFlight -= 1;
-    this.lookedUp.add(nameOf(process, jobId));
+    this.lookedUp.add(formatName(process, jobId));
   }
 
   wasLookedUp(process: SimProcess, jobId: string): boolean {
-    return this.lookedUp.has(nameOf(process, jobId));
+    return this.lookedUp.has(formatName(process, jobId));
   }
 
   started(process: SimProcess, tenant: Tenant, { jobId, token, isFallback }: Delivery): void {
-    const wasLookedUp = this.lookedUp.delete(nameOf(process, jobId));
+    const wasLookedUp = this.lookedUp.delete(formatName(process, jobId));
     // Otherwise it was taken before, to look the job up or to ask after its message.
     const tookSlotNow = !wasLookedUp && !isFallback;
     const { watch } = this;
@@ -208,6 +208,6 @@ function isSurelyLong({ took: { leastMs, mostMs } }: Standing): boolean {
   return leastMs <= mostMs && leastMs > SURELY_LONG_MS;
 }
 
-function nameOf({ name }: SimProcess, jobId: string): string {
+function formatName({ name }: SimProcess, jobId: string): string {
   return `${name} ${jobId}`;
 }

@@ -105,7 +105,7 @@ export class LeaseChecker {
     term.sentAtMs = Math.max(term.sentAtMs ?? 0, sentAtMs);
     if (!isNew) return;
     term.isExpected = this.clock.nowMs - sentAtMs < limits.leaseCompeteMs;
-    this.heard.set(keyOf(term.process, lease.shard, lease.role), term);
+    this.heard.set(formatKey(term.process, lease.shard, lease.role), term);
   }
 
   /**
@@ -125,13 +125,13 @@ export class LeaseChecker {
     if (term !== undefined) term.isFenced = true;
   }
 
-  abandonAllOf(process: SimProcess): void {
+  abandonTerms(process: SimProcess): void {
     for (const term of this.terms.values()) if (term.process === process) term.isAbandoned = true;
   }
 
   /** The term that the process acts in, as far as it knows. */
-  termOf(process: SimProcess, shard: number, role: LeaseRole): TermTruth | null {
-    return this.heard.get(keyOf(process, shard, role)) ?? null;
+  findTerm(process: SimProcess, shard: number, role: LeaseRole): TermTruth | null {
+    return this.heard.get(formatKey(process, shard, role)) ?? null;
   }
 
   isSurelyHeld({ sentAtMs }: TermTruth): boolean {
@@ -150,6 +150,6 @@ export class LeaseChecker {
   }
 }
 
-function keyOf(process: SimProcess, shard: number, role: LeaseRole): string {
+function formatKey(process: SimProcess, shard: number, role: LeaseRole): string {
   return `${process.name} ${shard} ${role}`;
 }

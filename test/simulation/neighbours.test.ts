@@ -36,7 +36,7 @@ describe("a tenant does not feel", () => {
       for (const name of names) story.acceptMany(10, name);
       story.advance(30_000);
       for (let i = 0; i < 5; i += 1) {
-        expect(story.waitOf(story.accept("quiet", `reader${i}@example.com`))).toBeLessThan(500);
+        expect(story.measureWait(story.accept("quiet", `reader${i}@example.com`))).toBeLessThan(500);
         story.advance(5_000);
       }
       story.world.relays.heal();
@@ -52,7 +52,7 @@ describe("a tenant does not feel", () => {
       Array.from({ length: 8 }, (_, i) => story.accept(name, `reader${i}@example.com`, LARGE)),
     );
     story.advance(1_000);
-    expect(story.waitOf(story.accept("quiet"))).toBeLessThan(1_500);
+    expect(story.measureWait(story.accept("quiet"))).toBeLessThan(1_500);
     // 27 MB at 4 MB a second.
     story.until("all are delivered", () => jobs.every((jobId) => story.outcomeFor(jobId).handOvers === 1), 12_000);
     story.end();
@@ -63,17 +63,17 @@ describe("a tenant does not feel", () => {
     const { names, ...options } = withNeighbours(300);
     const weather = { ...CALM, report: 0, isCalm: false, tenantLoadMs: 50 };
     const story = new Story({ ...options, weather });
-    const term = story.termOf();
-    story.waitOf(story.accept("quiet"));
+    const term = story.findTerm();
+    story.measureWait(story.accept("quiet"));
     for (const name of names) story.accept(name);
     story.advance(50);
-    expect(story.waitOf(story.accept("quiet"))).toBeLessThan(200);
+    expect(story.measureWait(story.accept("quiet"))).toBeLessThan(200);
     // Nobody is remembered, also not the quiet one.
     story.world.changePlan();
     for (const name of names) story.accept(name);
     story.advance(50);
-    expect(story.waitOf(story.accept("quiet"))).toBeLessThan(1_000);
-    expect(story.termOf()).toBe(term);
+    expect(story.measureWait(story.accept("quiet"))).toBeLessThan(1_000);
+    expect(story.findTerm()).toBe(term);
     story.end();
   }, 90_000);
 });
@@ -102,9 +102,9 @@ describe("a shard that changes hands", () => {
   test("because its process stops waits for no slow delivery", () => {
     const story = twoShards();
     const slow = acceptSlow(story);
-    story.world.drain(story.ownerOf());
-    expect(story.waitOf(story.accept("quiet"))).toBeLessThan(2_000);
-    expect(story.waitOf(story.accept("other", "bob@example.com"))).toBeLessThan(2_000);
+    story.world.drain(story.findOwner());
+    expect(story.measureWait(story.accept("quiet"))).toBeLessThan(2_000);
+    expect(story.measureWait(story.accept("other", "bob@example.com"))).toBeLessThan(2_000);
     story.end();
     // It was told to stop before they were done, and has broken them off.
     for (const jobId of slow) expect(story.outcomeFor(jobId).status).toBe("success");
@@ -112,14 +112,14 @@ describe("a shard that changes hands", () => {
 
   test("because a process joined waits for no slow delivery, and repeats none", () => {
     const story = twoShards();
-    const place = story.ownerOf();
+    const place = story.findOwner();
     story.world.drain(place);
-    story.until("the other has both shards", () => story.ownerOf() === 1 - place);
+    story.until("the other has both shards", () => story.findOwner() === 1 - place);
     // A process gives up its newest shards first.
     const slow = acceptSlow(story);
-    story.until("one that has joined has the shard", () => story.ownerOf() === place);
-    expect(story.waitOf(story.accept("quiet"))).toBeLessThan(2_000);
-    expect(story.waitOf(story.accept("other", "bob@example.com"))).toBeLessThan(2_000);
+    story.until("one that has joined has the shard", () => story.findOwner() === place);
+    expect(story.measureWait(story.accept("quiet"))).toBeLessThan(2_000);
+    expect(story.measureWait(story.accept("other", "bob@example.com"))).toBeLessThan(2_000);
     story.until("the slow ones are done", () => slow.every((jobId) => story.outcomeFor(jobId).status === "success"));
     story.end();
     for (const jobId of slow) expect(story.outcomeFor(jobId)).toEqual(ONCE);
@@ -133,7 +133,7 @@ describe("an outage of a relay", () => {
       story.trouble("acme", state, 60 * MINUTE_MS);
       const jobs = story.acceptMany(40);
       story.advance(59 * MINUTE_MS);
-      for (const jobId of jobs) expect(story.attemptsOf(jobId)).toBe(0);
+      for (const jobId of jobs) expect(story.countAttempts(jobId)).toBe(0);
       story.until(
         "all are delivered",
         () => jobs.every((jobId) => story.outcomeFor(jobId).handOvers === 1),

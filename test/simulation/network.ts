@@ -123,7 +123,7 @@ export class Network {
   private silenceOn({ from, to, name }: Pick<Call<unknown>, "from" | "to" | "name">): Silence | null {
     if (this.silences.length === 0) return null;
     this.silences = this.silences.filter(({ untilMs }) => untilMs > this.clock.nowMs);
-    const line = lineOf(to, name);
+    const line = findLine(to, name);
     const meets = (silence: Silence) =>
       silence.to === to &&
       (silence.from === null || silence.from === from) &&
@@ -206,7 +206,7 @@ export class Network {
   private wireMs({ from, to, name }: Call<unknown>, bytes: number, way: "up" | "down"): number {
     const { bytesPerMs } = this.weather;
     if (bytesPerMs === 0) return 0;
-    const key = `${from.name}>${to.name} ${lineOf(to, name)} ${way}`;
+    const key = `${from.name}>${to.name} ${findLine(to, name)} ${way}`;
     const { nowMs } = this.clock;
     const throughMs = Math.max(nowMs, this.busyUntil.get(key) ?? 0) + bytes / bytesPerMs;
     this.busyUntil.set(key, throughMs);
@@ -233,7 +233,7 @@ export class Network {
 
   private legInOrderMs(call: Call<unknown>): number {
     const { from, to, name, bytes = 0 } = call;
-    const key = `${from.name}>${to.name} ${lineOf(to, name)}`;
+    const key = `${from.name}>${to.name} ${findLine(to, name)}`;
     const earliest = this.clock.nowMs + this.wireMs(call, bytes, "up") + this.legMs();
     const arrival = Math.max(earliest, (this.lastArrival.get(key) ?? -1) + 1);
     this.lastArrival.set(key, arrival);
@@ -242,7 +242,7 @@ export class Network {
 }
 
 /** The connection that a call goes by, by the first word of its name. */
-function lineOf(to: Server, name: string): Line {
+function findLine(to: Server, name: string): Line {
   if (to.name !== "queue") return "only";
   const space = name.indexOf(" ");
   return LINES[space === -1 ? name : name.slice(0, space)] ?? "small";

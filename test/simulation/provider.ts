@@ -96,13 +96,13 @@ export class Provider {
     return this.inFlight.size;
   }
 
-  channelOf(process: SimProcess): Channel {
+  createChannel(process: SimProcess): Channel {
     return {
       name: "email",
       slots: this.parts.slots,
       patientSlots: this.parts.patientSlots,
       relayConnections: this.parts.relayConnections,
-      relayOf: (tenant) => (this.parts.hasRelays ? this.parts.relays.relayOf(tenant) : null),
+      relayOf: (tenant) => (this.parts.hasRelays ? this.parts.relays.findRelay(tenant) : null),
       deliver: (job, tenant, signal) => this.deliver(process, job, tenant, signal),
     };
   }
@@ -111,7 +111,7 @@ export class Provider {
     const { parts } = this;
     const { promise, resolve } = Promise.withResolvers<Outcome>();
     const truth = parts.jobs.jobs.get(job.jobId);
-    const term = parts.leases.termOf(process, tenant.shard, "dispatcher");
+    const term = parts.leases.findTerm(process, tenant.shard, "dispatcher");
     parts.trace.note("deliver", process.name, job.jobId);
     parts.watch.demand(truth !== undefined, "nothingLost", () => `${job.jobId} was never accepted`);
     parts.watch.demand(term !== null, "leaseHeld", () => `${process.name} never held shard ${tenant.shard}`);
@@ -159,32 +159,32 @@ export class Provider {
     const isNoTry =
       outcome.kind === "away" ? !this.isDisputed(truth, term) : outcome.kind === "retry" && outcome.isUncounted;
     if (isNoTry) truth.tries -= 1;
-    if (outcome.kind !== "away") this.answers.set(this.wayOf(truth, term), this.answersOf(truth, term) + 1);
+    if (outcome.kind !== "away") this.answers.set(this.formatWay(truth, term), this.countAnswers(truth, term) + 1);
   }
 
   /** A relay that was said to be away and answers others meanwhile, again and again, speaks of the message itself. */
   private isDisputed(truth: JobTruth, term: TermTruth): boolean {
     const key = `${term.process.name} ${truth.jobId}`;
     const known = this.disputes.get(key);
-    const answers = this.answersOf(truth, term);
+    const answers = this.countAnswers(truth, term);
     const times = (known?.times ?? 0) + (known !== undefined && answers > known.answers ? 1 : 0);
     this.disputes.set(key, { answers, times });
     return times >= DISPUTES_MAX;
   }
 
   /** What a process has heard of a relay. */
-  private answersOf(truth: JobTruth, term: TermTruth): number {
-    return this.answers.get(this.wayOf(truth, term)) ?? 0;
+  private countAnswers(truth: JobTruth, term: TermTruth): number {
+    return this.answers.get(this.formatWay(truth, term)) ?? 0;
   }
 
-  private wayOf({ tenant }: JobTruth, { process }: TermTruth): string {
-    return `${process.name} ${this.parts.relays.relayOf(tenant).key}`;
+  private formatWay({ tenant }: JobTruth, { process }: TermTruth): string {
+    return `${process.name} ${this.parts.relays.findRelay(tenant).key}`;
   }
 
   private runCall(process: SimProcess, truth: JobTruth, call: ProviderCall): void {
     const { dice, clock, network, slownessMs } = this.parts;
     const { signal, end } = call;
-    const state = this.parts.relays.stateOf(truth.tenant);
+    const state = this.parts.relays.getState(truth.tenant);
     const plotted = this.plot(truth);
     const isSpelled = plotted !== null && typeof plotted === "object";
     const behaviour = isSpelled ? "refuses" : (plotted ?? BEHAVIOURS[state] ?? this.drawBehaviour(truth));
@@ -205,7 +205,7 @@ export class Provider {
       behaviour === "takes" || behaviour === "takes silently" || (behaviour === "hangs" && dice.chance(0.5));
     if (isTaken) clock.at(takesMs, () => this.take(truth));
     else if (behaviour === "is busy") clock.at(takesMs, () => this.lookAtLinks(truth));
-    const outcome = isSpelled ? plotted : this.outcomeOf(behaviour);
+    const outcome = isSpelled ? plotted : this.drawOutcome(behaviour);
     if (outcome !== null) answer(outcome, takesMs + network.legMs());
   }
 
@@ -323,7 +323,7 @@ export class Provider {
   }
 
   /** Null: it never answers. */
-  private outcomeOf(behaviour: Behaviour): Outcome | null {
+  private drawOutcome(behaviour: Behaviour): Outcome | null {
     const { dice } = this.parts;
     switch (behaviour) {
       case "takes":

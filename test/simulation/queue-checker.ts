@@ -126,7 +126,7 @@ export class QueueChecker {
 
   /** Steps of the queue's clock that no owner of the shard could notice, because each had yet to come or was gone. */
   unnoticedStepsMs(shard: number): number {
-    return this.stepsOf(shard).unnoticedMs;
+    return this.ensureSteps(shard).unnoticedMs;
   }
 
   asked(process: SimProcess, { bytesMax, tenantQueues }: PullRequest): void {
@@ -260,7 +260,7 @@ export class QueueChecker {
   private noteReleased(shard: number, callerMs: number): void {
     const { clock, state } = this.parts;
     const { parked } = state.look(shard);
-    const aheadMs = [this.parts.queueAheadMs(), callerMs - EPOCH_MS - clock.nowMs, this.stepsOf(shard).aheadMs];
+    const aheadMs = [this.parts.queueAheadMs(), callerMs - EPOCH_MS - clock.nowMs, this.ensureSteps(shard).aheadMs];
     const [, middleMs = 0] = aheadMs.sort((one, other) => one - other);
     for (const [jobId, due] of this.due) {
       if (due.shard === shard && !parked.has(jobId)) due.aheadMs ??= Math.max(0, middleMs);
@@ -275,7 +275,7 @@ export class QueueChecker {
   ) {
     const laterMs = this.parts.state.look(shard).later.get(jobId) ?? 0;
     const atMs = this.parts.clock.nowMs + Math.ceil(waitMs);
-    const { unnoticedMs, pendingMs, isSetBack, pulledAtMs, onItsWayMs } = this.stepsOf(shard);
+    const { unnoticedMs, pendingMs, isSetBack, pulledAtMs, onItsWayMs } = this.ensureSteps(shard);
     this.scheduledBehindMs = Math.max(this.scheduledBehindMs, pendingMs);
     // A clock that was set back is passed over: the shard's time stands still, as of its owner's last pull, until the next.
     const behindMs = isSetBack ? onItsWayMs + this.parts.clock.nowMs - pulledAtMs : 0;
@@ -315,7 +315,7 @@ export class QueueChecker {
     { shardTimeMs, estimatedSkewMs }: PullResult,
   ): void {
     const { nowMs } = this.parts.clock;
-    const steps = this.stepsOf(shard);
+    const steps = this.ensureSteps(shard);
     const isNew = steps.token !== token || reckonedMs === null;
     if (isNew || shardTimeMs - reckonedMs > limits.clocksApartMs) {
       steps.aheadMs = Math.max(steps.aheadMs, Math.min(this.forwardMs, callerMs - EPOCH_MS - nowMs));
@@ -339,7 +339,7 @@ export class QueueChecker {
     steps.reckonedMs = isNew ? 0 : reckonedMs;
   }
 
-  private stepsOf(shard: number): ShardSteps {
+  private ensureSteps(shard: number): ShardSteps {
     const steps = this.steps.get(shard) ?? {
       token: null,
       reckonedMs: 0,

@@ -30,20 +30,20 @@ export class Relays {
     private readonly sound: ReadonlySet<string>,
   ) {}
 
-  relayOf({ tenantId }: Pick<Tenant, "tenantId">): Relay {
+  findRelay({ tenantId }: Pick<Tenant, "tenantId">): Relay {
     const key = this.own.get(tenantId) ?? PLATFORM;
     return { key, name: `${key}.example.com:587`, isOwn: key !== PLATFORM };
   }
 
-  stateOf(tenant: Pick<Tenant, "tenantId">): RelayState {
-    const trouble = this.troubles.get(this.relayOf(tenant).key);
+  getState(tenant: Pick<Tenant, "tenantId">): RelayState {
+    const trouble = this.troubles.get(this.findRelay(tenant).key);
     return trouble === undefined || trouble.untilMs <= this.clock.nowMs ? "prompt" : trouble.state;
   }
 
   /** Since when the tenant's relay has refused everything without a break; null: it does not. */
   awaySinceMs(tenant: Pick<Tenant, "tenantId">): number | null {
-    if (this.stateOf(tenant) !== "away") return null;
-    return this.troubles.get(this.relayOf(tenant).key)?.sinceMs ?? null;
+    if (this.getState(tenant) !== "away") return null;
+    return this.troubles.get(this.findRelay(tenant).key)?.sinceMs ?? null;
   }
 
   trouble(key: string, state: RelayState, forMs: number): void {

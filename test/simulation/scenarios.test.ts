@@ -49,7 +49,7 @@ describe("nothing that was accepted is lost", () => {
     story.plotProvider("takes silently");
     const jobId = story.accept();
     story.until("the provider has it", () => story.outcomeFor(jobId).handOvers === 1);
-    story.crash(story.ownerOf());
+    story.crash(story.findOwner());
     const diedAtMs = story.nowMs;
     story.until("it is delivered", () => story.outcomeFor(jobId).status === "success");
     expect(story.nowMs - diedAtMs).toBeLessThan(limits.takeoverMsMax + 5_000);
@@ -123,7 +123,7 @@ describe("a message is handed over again only if that is unavoidable", () => {
     story.plotProvider("takes silently");
     const jobId = story.accept();
     story.until("the provider has it", () => story.outcomeFor(jobId).handOvers === 1);
-    story.house(story.ownerOf()).process.pause(3 * LEASE_MS);
+    story.house(story.findOwner()).process.pause(3 * LEASE_MS);
     story.until("the other has delivered it", () => story.outcomeFor(jobId).status === "success");
     story.advance(3 * LEASE_MS);
     story.end();
@@ -135,7 +135,7 @@ describe("a message is handed over again only if that is unavoidable", () => {
     story.slow("acme", 500);
     const jobs = story.acceptMany(40);
     story.until("some are delivered", () => story.world.provider.taken > 6);
-    story.house(story.ownerOf()).process.pause(2 * LEASE_MS);
+    story.house(story.findOwner()).process.pause(2 * LEASE_MS);
     story.advance(3 * LEASE_MS);
     story.end();
     const again = jobs.filter((jobId) => story.outcomeFor(jobId).handOvers > 1);
@@ -148,7 +148,7 @@ describe("a message is handed over again only if that is unavoidable", () => {
     story.slow("acme", 1_000);
     const jobs = story.acceptMany(50);
     story.until("some are delivered", () => story.world.provider.taken > 5);
-    story.world.drain(story.ownerOf());
+    story.world.drain(story.findOwner());
     story.end();
     for (const jobId of jobs) expect(story.outcomeFor(jobId)).toEqual(ONCE);
   });
@@ -180,7 +180,7 @@ describe("transient failures", () => {
     story.plotProvider(...Array.from({ length: 20 }, () => "is busy" as const));
     const jobId = story.accept();
     story.until("it has failed", () => story.outcomeFor(jobId).status === "failed", 2 * 60 * 60_000);
-    expect(story.attemptsOf(jobId)).toBe(limits.attemptsMax);
+    expect(story.countAttempts(jobId)).toBe(limits.attemptsMax);
     story.end();
     expect(story.outcomeFor(jobId)).toEqual({ status: "failed", handOvers: 0, eventStore: ["failed"] });
   }, 90_000);
@@ -238,7 +238,7 @@ describe("reports of a provider that repeats its calls until they are answered",
     story.report(jobId, "delivered");
     story.end();
     expect(story.outcomeFor(jobId)).toEqual({ ...ONCE, eventStore: ["sent", "delivered"] });
-    expect(story.attemptsOf(jobId)).toBe(1);
+    expect(story.countAttempts(jobId)).toBe(1);
   });
 
   test("that come before the answer wait for it, and become one event per type, `sent` first", () => {
@@ -263,7 +263,7 @@ describe("reports of a provider that repeats its calls until they are answered",
     story.slow("acme", 2_000);
     const jobId = story.accept();
     story.until("the provider has it", () => story.outcomeFor(jobId).handOvers === 1);
-    story.crash(story.ownerOf());
+    story.crash(story.findOwner());
     story.report(jobId, "delivered");
     story.end();
     expect(story.outcomeFor(jobId)).toEqual({ ...ONCE, eventStore: ["sent", "delivered"] });

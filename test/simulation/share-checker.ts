@@ -22,7 +22,7 @@ export class ShareChecker {
 
   constructor(private readonly watch: Watch) {}
 
-  shareOf(tenantId: string): Share {
+  findShare(tenantId: string): Share {
     return this.shares.get(tenantId) ?? NOTHING;
   }
 
@@ -30,7 +30,7 @@ export class ShareChecker {
     this.add(truth, 1);
     if (quota === undefined) return;
     const { tenantId } = truth.tenant;
-    const { jobs, bytes } = this.shareOf(tenantId);
+    const { jobs, bytes } = this.findShare(tenantId);
     const isWithin = jobs <= quota.jobs && bytes <= quota.bytes;
     this.watch.demand(isWithin, "share", () => `${tenantId} has ${jobs} jobs of ${bytes} bytes`);
   }
@@ -47,7 +47,7 @@ export class ShareChecker {
 
   /** Compares a tenant's counted load with its jobs. */
   compare(tenantId: string, counted: Share): void {
-    const { jobs, bytes } = this.shareOf(tenantId);
+    const { jobs, bytes } = this.findShare(tenantId);
     const isExact = counted.jobs === jobs && counted.bytes === bytes;
     const detail = () => `${tenantId}: ${counted.jobs} jobs of ${counted.bytes} bytes for ${jobs} of ${bytes}`;
     this.watch.demand(isExact, "share", detail);
@@ -58,7 +58,7 @@ export class ShareChecker {
   }
 
   private add({ tenant: { tenantId }, bytes }: Counted, by: 1 | -1): void {
-    const share = this.shareOf(tenantId);
+    const share = this.findShare(tenantId);
     this.shares.set(tenantId, { jobs: share.jobs + by, bytes: share.bytes + by * bytes });
   }
 }

@@ -19,10 +19,10 @@ describe("a silence of the queue sends nothing twice", () => {
       story.slow("acme", 4_000);
       const jobs = story.acceptMany(20);
       story.until("all are in flight", () => story.world.provider.callsInFlight >= 15);
-      const term = story.termOf();
+      const term = story.findTerm();
       story.world.network.silence(story.world.queueServer, null, 1.2 * LEASE_MS);
       story.advance(3 * LEASE_MS);
-      expect(story.termOf()).toBe(term);
+      expect(story.findTerm()).toBe(term);
       story.end();
       for (const jobId of jobs) expect(story.outcomeFor(jobId)).toEqual(ONCE);
     });
@@ -34,7 +34,7 @@ describe("a silence of the queue sends nothing twice", () => {
     const jobId = story.accept();
     story.until("the provider has it", () => story.outcomeFor(jobId).handOvers === 1);
     story.world.network.silence(story.world.queueServer, null, 2 * LEASE_MS);
-    story.crash(story.ownerOf());
+    story.crash(story.findOwner());
     story.until("it is delivered again", () => story.outcomeFor(jobId).status === "success");
     expect(story.outcomeFor(jobId).handOvers).toBe(2);
     story.end();
@@ -45,14 +45,14 @@ describe("a half-open connection", () => {
   for (const line of QUEUE_LINES) {
     test(`(${line}) delays its calls until it is replaced, and costs no lease`, () => {
       const story = new Story({ processes: 2 });
-      const term = story.termOf();
+      const term = story.findTerm();
       for (const { process } of [story.house(0), story.house(1)]) {
         story.world.network.breakHalf(story.world.queueServer, process, { line, forMs: 7_000 });
       }
       const jobs = story.acceptMany(20);
       story.advance(16_000);
       for (const jobId of jobs) expect(story.outcomeFor(jobId)).toMatchObject({ status: "success", handOvers: 1 });
-      expect(story.termOf()).toBe(term);
+      expect(story.findTerm()).toBe(term);
       story.end();
     });
   }
@@ -106,10 +106,10 @@ describe("clocks", () => {
 
     test(`and a step by ${byMs / 60_000} minutes ends no lease`, () => {
       const story = new Story({ processes: 2 });
-      const term = story.termOf();
+      const term = story.findTerm();
       story.world.stepQueueClock(byMs);
       story.advance(3 * LEASE_MS);
-      expect(story.termOf()).toBe(term);
+      expect(story.findTerm()).toBe(term);
       story.end();
     });
   }

@@ -87,7 +87,7 @@ export class SimCluster {
     this.directory = directory;
     this.jobIds = new JobIds(clock, dice);
     this.batches = new QueuedBatches({ queue, jobIds: this.jobIds });
-    const channels = [provider.channelOf(process)];
+    const channels = [provider.createChannel(process)];
     this.dispatcher = new Dispatcher({ ...common, directory, channels, histories: { queue, eventStore: reader } });
     this.recorder = new Recorder({ ...common, eventStore: writer });
     this.retries = new Retries({

@@ -28,7 +28,7 @@ export class SimEventStore {
   }
 
   insert(token: string, rows: readonly StoredEventRow[]): void {
-    const text = rows.map(keyOf).join(" ");
+    const text = rows.map(formatKey).join(" ");
     const known = this.tokens.get(token);
     const isFrozen = known === undefined || known === text || !this.isClockSound;
     this.watch.demand(isFrozen, "tokenFrozen", () => `${token}: ${known}, then ${text}`);
@@ -39,7 +39,7 @@ export class SimEventStore {
   }
 
   has(row: { readonly tenantId: string; readonly eventId: number }): boolean {
-    return this.keys.has(keyOf(row));
+    return this.keys.has(formatKey(row));
   }
 
   hasKey(key: string): boolean {
@@ -56,7 +56,7 @@ export class SimEventStore {
 
   private check(row: StoredEventRow): void {
     const { watch } = this;
-    const key = keyOf(row);
+    const key = formatKey(row);
     const isExcused = this.excused.has(key);
     watch.demand(isExcused || !this.keys.has(key), "eventOnce", () => `${key} a second time`);
     watch.demand(this.hasHappened(row), "eventOnce", () => `${key} never happened`);
@@ -68,6 +68,6 @@ export class SimEventStore {
   }
 }
 
-function keyOf({ tenantId, eventId }: { readonly tenantId: string; readonly eventId: number }): string {
+function formatKey({ tenantId, eventId }: { readonly tenantId: string; readonly eventId: number }): string {
   return `${tenantId}#${eventId}`;
 }

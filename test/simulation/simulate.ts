@@ -62,19 +62,19 @@ function summarise(): void {
 }
 
 function readArguments(args: readonly string[]): Wanted {
-  const valueOf = (name: string): number | null => {
+  const findValue = (name: string): number | null => {
     const at = args.indexOf(name);
     if (at === -1) return null;
     const value = Number(args[at + 1]);
     if (!Number.isFinite(value) || value <= 0) throw new Error(`${name} takes a number above 0`);
     return value;
   };
-  const soakMinutes = valueOf("--soak");
+  const soakMinutes = findValue("--soak");
   const chance = crypto.getRandomValues(new Uint32Array(1))[0] ?? 1;
   return {
-    seed: valueOf("--seed") ?? (soakMinutes === null ? 1 : chance),
-    seeds: valueOf("--seeds") ?? 1,
-    steps: valueOf("--steps"),
+    seed: findValue("--seed") ?? (soakMinutes === null ? 1 : chance),
+    seeds: findValue("--seeds") ?? 1,
+    steps: findValue("--steps"),
     soakMinutes,
   };
 }

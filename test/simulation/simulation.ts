@@ -52,7 +52,7 @@ export function simulate(seed: number, steps: number | null = null): RunResult {
   world.places.forEach((_, place) => world.start(place));
   send(world, world.drawn.jobs, world.drawn.isBurst ? 2_000 : 30_000);
   if (ofBatches.chance(1 / 6)) sendBatches(world, ofBatches);
-  const calamities = calamitiesOf(world);
+  const calamities = createCalamities(world);
   calamities.begin();
   const { weather, healthy, tenants } = world.drawn;
   const pausable = tenants.map(({ tenantId }) => tenantId).filter((tenantId) => !healthy.has(tenantId));
@@ -127,7 +127,7 @@ function sendBatches({ load, drawn }: World, dice: Dice): void {
   }
 }
 
-function calamitiesOf(world: World): Calamities {
+function createCalamities(world: World): Calamities {
   const { places, dice, clock, drawn } = world;
   const aPlace = () => dice.between(0, places.length - 1);
   return new Calamities({

@@ -21,13 +21,13 @@ describe("a paused tenant", () => {
     story.advance(60_000);
     expect(first.filter(isSent(story))).toHaveLength(inFlight);
     expect(later.filter(isSent(story))).toEqual([]);
-    expect(story.waitOf(story.accept("bolt"))).toBeLessThan(500);
+    expect(story.measureWait(story.accept("bolt"))).toBeLessThan(500);
 
     story.world.operator.resume("acme");
     story.plotDelay("acme", 1);
     story.advance(AT_ONCE_MS);
     expect([...first, ...later].filter(isSent(story))).toHaveLength(150);
-    expect(first.map((jobId) => story.attemptsOf(jobId)).every((attempts) => attempts === 1)).toBe(true);
+    expect(first.map((jobId) => story.countAttempts(jobId)).every((attempts) => attempts === 1)).toBe(true);
     story.end();
   });
 
@@ -36,7 +36,7 @@ describe("a paused tenant", () => {
     story.plotProvider(...Array.from({ length: 20 }, () => "is busy" as const));
     const jobs = story.acceptMany(20);
     story.until("all wait for a retry", () => jobs.every((jobId) => story.isParked(jobId)));
-    const attempts = jobs.map((jobId) => story.attemptsOf(jobId));
+    const attempts = jobs.map((jobId) => story.countAttempts(jobId));
     story.world.operator.pause("acme");
     story.advance(60_000);
     expect(jobs.some((jobId) => story.isParked(jobId))).toBe(false);
@@ -50,7 +50,7 @@ describe("a paused tenant", () => {
     };
     story.advance(60_000);
     expect(read).toBe(0);
-    expect(jobs.map((jobId) => story.attemptsOf(jobId))).toEqual(attempts);
+    expect(jobs.map((jobId) => story.countAttempts(jobId))).toEqual(attempts);
     story.world.operator.resume("acme");
     story.advance(AT_ONCE_MS);
     expect(jobs.every(isSent(story))).toBe(true);
@@ -79,7 +79,7 @@ describe("a paused tenant", () => {
     story.world.operator.pause("acme");
     const jobs = story.acceptMany(5);
     story.advance(1_000);
-    story.crash(story.ownerOf());
+    story.crash(story.findOwner());
     story.advance(60_000);
     expect(jobs.filter(isSent(story))).toEqual([]);
     story.world.operator.resume("acme");

@@ -103,10 +103,11 @@ export class Story {
   }
 
   /** The place whose process owns the shard's deliveries. */
-  ownerOf(shard = 0): number {
+  findOwner(shard = 0): number {
     const token = this.world.state.holder(shard, "dispatcher");
     return this.world.places.findIndex(
-      (house) => house !== null && this.world.leases.termOf(house.process, shard, "dispatcher")?.lease.token === token,
+      (house) =>
+        house !== null && this.world.leases.findTerm(house.process, shard, "dispatcher")?.lease.token === token,
     );
   }
 
@@ -130,16 +131,16 @@ export class Story {
 
   /** What becomes of the tenant's relay, for so long. */
   trouble(tenantId: string, state: RelayState, forMs: number): void {
-    this.world.relays.trouble(this.world.relays.relayOf({ tenantId }).key, state, forMs);
+    this.world.relays.trouble(this.world.relays.findRelay({ tenantId }).key, state, forMs);
   }
 
   /** Names the lease term in which the shard's deliveries are. */
-  termOf(shard = 0): string | null {
+  findTerm(shard = 0): string | null {
     return this.world.state.holder(shard, "dispatcher");
   }
 
   /** How long it took from now until the message was handed over. */
-  waitOf(jobId: string, mostMs = 120_000): number {
+  measureWait(jobId: string, mostMs = 120_000): number {
     const sinceMs = this.nowMs;
     this.until("it is handed over", () => this.outcomeFor(jobId).handOvers > 0, mostMs);
     return this.nowMs - sinceMs;
@@ -190,7 +191,7 @@ export class Story {
     return this.world.state.jobNow(this.truth(jobId).tenant, jobId) !== null;
   }
 
-  attemptsOf(jobId: string): number {
+  countAttempts(jobId: string): number {
     return this.world.state.jobNow(this.truth(jobId).tenant, jobId)?.attempts ?? 0;
   }
 

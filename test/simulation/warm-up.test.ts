@@ -22,7 +22,7 @@ describe("a new sender address sends no more than its day allows", () => {
     const jobs = story.acceptMany(120);
     for (const mark of [5, 12, 30]) {
       story.until("some more are sent", () => story.world.provider.taken >= mark);
-      story.crash(story.ownerOf());
+      story.crash(story.findOwner());
     }
     story.advance(LATER_MS);
     expect(story.world.provider.taken).toBeLessThanOrEqual(PER_DAY);
@@ -52,7 +52,7 @@ describe("a new sender address sends no more than its day allows", () => {
     const story = aStory(2);
     const jobs = story.acceptMany(80);
     story.until("some are sent", () => story.world.provider.taken >= 20);
-    story.world.drain(story.ownerOf());
+    story.world.drain(story.findOwner());
     story.advance(LATER_MS);
     expect(story.world.provider.taken).toBeLessThanOrEqual(PER_DAY);
     // A unit that is at hand when a term ends is lost.

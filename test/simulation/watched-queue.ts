@@ -120,7 +120,7 @@ export class WatchedQueue {
       if (job === null || wasThere[i] === true || this.state.jobNow(tenant, job.jobId) === null) continue;
       jobs.landed(tenant, job, 0);
       if (piece.key === null) continue;
-      const name = messageOf(tenant, piece.key, index);
+      const name = formatMessage(tenant, piece.key, index);
       const known = this.messages.get(name);
       watch.demand(known === undefined, "batch", () => `${name} was queued as ${known} and ${job.jobId}`);
       this.messages.set(name, job.jobId);
@@ -135,7 +135,7 @@ export class WatchedQueue {
     for (const [index, outcome] of outcomes.entries()) {
       if (!("jobId" in outcome)) continue;
       const { jobId } = outcome;
-      const name = messageOf(tenant, idempotency, index);
+      const name = formatMessage(tenant, idempotency, index);
       // What was queued before the queue forgot, and it still knows, is learned from the first answer.
       const isLearned = this.timesForgot > 0 && this.parts.jobs.jobs.has(jobId);
       const known = this.messages.get(name) ?? (isLearned ? jobId : undefined);
@@ -152,12 +152,12 @@ export class WatchedQueue {
   retry(call: RetryCall, isRepeat: boolean): readonly RetryResult[] {
     const { jobs, queueChecker, counts } = this.parts;
     const { tenant, retries, quota } = call;
-    const lifeOf = (jobId: string) => this.state.jobNow(tenant, jobId)?.began;
+    const findLife = (jobId: string) => this.state.jobNow(tenant, jobId)?.began;
     const before = retries.map(({ job }) => this.state.jobNow(tenant, job.jobId) ?? job);
     const results = this.state.retryNow(call, isRepeat);
     for (const [at, { job }] of retries.entries()) {
       const began = before[at]?.began;
-      const now = lifeOf(job.jobId);
+      const now = findLife(job.jobId);
       if (now === undefined || now === began) continue;
       counts.retries += 1;
       jobs.retried(job.jobId, began === job.began, quota);
@@ -318,10 +318,10 @@ export class WatchedQueue {
     const { jobs, queueChecker, watch } = this.parts;
     const { lease, settlements } = call;
     const strangers = settlements.filter(({ job }) => !this.isLent(lease, job.jobId));
-    const before = strangers.map(({ job }) => this.textOf(lease.shard, job));
+    const before = strangers.map(({ job }) => this.describeJob(lease.shard, job));
     this.state.settleLentNow(call);
     strangers.forEach(({ job }, i) => {
-      const isLeft = this.textOf(lease.shard, job) === before[i];
+      const isLeft = this.describeJob(lease.shard, job) === before[i];
       watch.demand(isLeft, "lent", () => `${job.jobId} was settled under ${lease.token}, which does not have it`);
     });
     for (const { job } of settlements) {
@@ -336,7 +336,7 @@ export class WatchedQueue {
     return this.state.look(shard).parked.get(jobId)?.lentUnder === token;
   }
 
-  private textOf(shard: number, job: QueuedJob): string {
+  private describeJob(shard: number, job: QueuedJob): string {
     const { later, parked } = this.state.look(shard);
     const record = this.state.jobNow({ tenantId: job.tenantId, shard }, job.jobId);
     return JSON.stringify([record, later.get(job.jobId), parked.get(job.jobId)?.lentUnder]);
@@ -402,6 +402,6 @@ export class WatchedQueue {
   }
 }
 
-function messageOf({ tenantId }: Tenant, { key, fingerprint }: Idempotency, index: number): string {
+function formatMessage({ tenantId }: Tenant, { key, fingerprint }: Idempotency, index: number): string {
   return `${tenantId} ${key} ${fingerprint.length} ${index}`;
 }

@@ -2,7 +2,7 @@ import type { DeliveryReport } from "../../src/domain/jobs/report.ts";
 import { limits } from "../../src/domain/limits.ts";
 import type { TenantRef } from "../../src/domain/tenants/tenant.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
-import { hazardOf } from "./calamities.ts";
+import { createHazard } from "./calamities.ts";
 import { Dice } from "./dice.ts";
 import { FairnessChecker } from "./fairness-checker.ts";
 import { JobChecker, type JobTruth } from "./job-checker.ts";
@@ -204,7 +204,7 @@ export class World {
     const around = { network, watch, queue, queueServer, eventStore, eventStoreServer, provider, tenants };
     const { shards, shardsPerRecord } = this.drawn;
     const house = new SimCluster(process, { ...around, shards, shardsPerRecord }, this.dice.fork());
-    process.hazard = hazardOf(process, {
+    process.hazard = createHazard(process, {
       dice: this.dice,
       now: () => this.network.weather,
       crash: () => this.crash(place),
@@ -249,7 +249,7 @@ export class World {
   /** Resolves when the process has stopped by itself. */
   async stop(house: SimCluster): Promise<void> {
     house.process.isToldToStop = true;
-    house.process.clock.setTimer(limits.drainMs, () => this.leases.abandonAllOf(house.process));
+    house.process.clock.setTimer(limits.drainMs, () => this.leases.abandonTerms(house.process));
     await house.stop();
   }
 

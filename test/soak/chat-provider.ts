@@ -16,7 +16,7 @@ export type ChatMood = "ok" | "broken" | "silent" | "throttled" | "lost";
 const FIRST_NUMBER = 5_490_000_000_000;
 const LAST_DIGITS = 10_000;
 
-export function phoneOf(seq: number): string {
+export function formatPhone(seq: number): string {
   return String(FIRST_NUMBER + seq);
 }
 

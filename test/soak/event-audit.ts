@@ -34,7 +34,7 @@ export class EventAudit {
     this.lastId = id;
     const job = this.jobs.get(jobId) ?? { bits: 0, tenant, error: null, sentMs: null };
     this.jobs.set(jobId, job);
-    const bit = bitOf(type);
+    const bit = toBit(type);
     // A reader can follow many links of one message.
     if ((job.bits & bit) !== 0 && type !== "clicked" && !this.isOfALaterLife(jobId, type))
       this.repeated.push(`${type} of job ${jobId} of ${tenant}`);
@@ -64,7 +64,7 @@ export class EventAudit {
   }
 
   has(jobId: string, type: ExportedEvent["event_type"]): boolean {
-    return ((this.jobs.get(jobId)?.bits ?? 0) & bitOf(type)) !== 0;
+    return ((this.jobs.get(jobId)?.bits ?? 0) & toBit(type)) !== 0;
   }
 
   /** Whether one of its events says that it has ended. */
@@ -73,8 +73,8 @@ export class EventAudit {
   }
 }
 
-function bitOf(type: ExportedEvent["event_type"]): number {
+function toBit(type: ExportedEvent["event_type"]): number {
   return 1 << EVENT_TYPES.indexOf(type);
 }
 
-const ENDS = bitOf("sent") | bitOf("failed") | bitOf("bounced") | bitOf("suppressed");
+const ENDS = toBit("sent") | toBit("failed") | toBit("bounced") | toBit("suppressed");

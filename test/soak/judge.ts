@@ -69,10 +69,10 @@ function lost({ book, events, faults, asked }: Evidence): Verdict {
     const waitsFor = said?.waitsFor ?? "";
     if (LAWFUL_WAITS.has(waitsFor)) waiting += 1;
     // Its time was told to a clock that was slow.
-    else if (waitsFor === "schedule" && timeErrorOf(message, faults) > 0) waiting += 1;
+    else if (waitsFor === "schedule" && findTimeError(message, faults) > 0) waiting += 1;
     // Its message is tried still.
     else if (message.fallbackOf !== null && !events.isOver(message.fallbackOf.jobId ?? "")) waiting += 1;
-    else broken.push(`${nameOf(message)}: ${said === undefined ? "nobody knows it" : JSON.stringify(said)}`);
+    else broken.push(`${describeMessage(message)}: ${said === undefined ? "nobody knows it" : JSON.stringify(said)}`);
   }
   const note = waiting === 0 ? "" : `${waiting} still wait for their next try or their time`;
   return { promise: "nothing accepted is lost", checked: accepted.length, broken, note };
@@ -87,7 +87,7 @@ function handedOver({ book, events }: Evidence): Verdict {
   const sent = book.messages.filter(
     ({ jobId, channel }) => jobId !== null && channel !== "wallet" && events.has(jobId, "sent"),
   );
-  const broken = sent.filter(({ seq }) => !book.arrivals.has(seq)).map(nameOf);
+  const broken = sent.filter(({ seq }) => !book.arrivals.has(seq)).map(describeMessage);
   return { promise: "what is called sent has arrived", checked: sent.length, broken, note: "" };
 }
 
@@ -96,7 +96,7 @@ function repeats({ book, faults }: Evidence, dispatchers: number): readonly Verd
   const causes = new Map<FaultSpan | "unanswered", number>();
   for (const [seq, arrivals] of book.arrivals) {
     for (let at = 1; at < arrivals.length; at += 1) {
-      const cause = causeOf(book.messages[seq], [arrivals[at - 1], arrivals[at]], faults);
+      const cause = findCause(book.messages[seq], [arrivals[at - 1], arrivals[at]], faults);
       if (cause !== null) causes.set(cause, (causes.get(cause) ?? 0) + 1);
       else broken.push(repeatText(book.messages[seq], arrivals, faults));
     }
@@ -126,7 +126,7 @@ function repeats({ book, faults }: Evidence, dispatchers: number): readonly Verd
   ];
 }
 
-function causeOf(
+function findCause(
   message: Message | undefined,
   [first, again]: readonly [Arrival | undefined, Arrival | undefined],
   faults: FaultLog,
@@ -145,9 +145,9 @@ function invented({ book, events }: Evidence): Verdict {
   for (const [seq, arrivals] of book.arrivals) {
     const message = book.messages[seq];
     if (message === undefined) broken.push(`message ${seq}, which nobody asked for`);
-    else if (message.fate === "refused") broken.push(`${nameOf(message)}, which was refused`);
+    else if (message.fate === "refused") broken.push(`${describeMessage(message)}, which was refused`);
     else if (arrivals.some(({ jobId }) => jobId !== null && message.jobId !== null && jobId !== message.jobId)) {
-      broken.push(`${nameOf(message)}, under ${arrivals.map(({ jobId }) => jobId).join(", ")}`);
+      broken.push(`${describeMessage(message)}, under ${arrivals.map(({ jobId }) => jobId).join(", ")}`);
     }
   }
   const unknown = Map.groupBy(
@@ -168,7 +168,7 @@ function invented({ book, events }: Evidence): Verdict {
 function onceUnderKey({ book }: Evidence): Verdict {
   const broken = book.messages
     .filter(({ otherJobIds }) => otherJobIds !== null)
-    .map((message) => `${nameOf(message)} and ${message.otherJobIds?.join(", ")}`);
+    .map((message) => `${describeMessage(message)} and ${message.otherJobIds?.join(", ")}`);
   const checked = book.messages.reduce((sum, { fate }) => sum + Number(fate === "accepted"), 0);
   return { promise: "an Idempotency-Key makes one job", checked, broken, note: "" };
 }
@@ -181,10 +181,12 @@ function scheduled({ book, faults }: Evidence): Verdict {
     if (first === undefined) continue;
     if (message.canceledMs > 0) {
       broken.push(
-        `${nameOf(message)} was cancelled at ${timeOf(message.canceledMs)} and came at ${timeOf(first.atMs)}`,
+        `${describeMessage(message)} was cancelled at ${formatTime(message.canceledMs)} and came at ${formatTime(first.atMs)}`,
       );
-    } else if (first.atMs < message.dueMs - EARLY_MS - timeErrorOf(message, faults)) {
-      broken.push(`${nameOf(message)} was for ${timeOf(message.dueMs)} and came at ${timeOf(first.atMs)}`);
+    } else if (first.atMs < message.dueMs - EARLY_MS - findTimeError(message, faults)) {
+      broken.push(
+        `${describeMessage(message)} was for ${formatTime(message.dueMs)} and came at ${formatTime(first.atMs)}`,
+      );
     }
   }
   const canceled = all.filter(({ canceledMs }) => canceledMs > 0).length;
@@ -193,7 +195,7 @@ function scheduled({ book, faults }: Evidence): Verdict {
 }
 
 /** A wall-clock time means what the clock of the process that takes it says. Later steps change nothing. */
-function timeErrorOf({ timedMs }: Message, faults: FaultLog): number {
+function findTimeError({ timedMs }: Message, faults: FaultLog): number {
   return Math.max(0, ...timedMs.map((atMs) => faults.timeErrorMs(atMs)));
 }
 
@@ -205,9 +207,9 @@ function fallbacks({ book, events, faults }: Evidence): Verdict {
     const jobId = message.fallbackOf?.jobId ?? "";
     const sentMs = events.jobs.get(jobId)?.sentMs ?? Number.POSITIVE_INFINITY;
     const isReceived = !events.has(jobId, "bounced") && !events.has(jobId, "failed");
-    const isInTime = sentMs < message.dueMs - EARLY_MS - timeErrorOf(message, faults);
+    const isInTime = sentMs < message.dueMs - EARLY_MS - findTimeError(message, faults);
     if (isReceived && isInTime && book.arrivals.has(message.seq))
-      broken.push(`${nameOf(message)} stood behind job ${jobId}, which was sent at ${timeOf(sentMs)}`);
+      broken.push(`${describeMessage(message)} stood behind job ${jobId}, which was sent at ${formatTime(sentMs)}`);
   }
   const sent = all.filter(({ seq }) => book.arrivals.has(seq)).length;
   return { promise: "a fallback is sent only where it is needed", checked: all.length, broken, note: `${sent} sent` };
@@ -217,7 +219,10 @@ function suppressed({ book, events }: Evidence): Verdict {
   const all = book.messages.filter(({ aim, fate }) => aim === "suppressed" && fate === "accepted");
   const broken = all
     .filter(({ seq, jobId }) => book.arrivals.has(seq) || !events.has(jobId ?? "", "suppressed"))
-    .map((message) => `${nameOf(message)} ${book.arrivals.has(message.seq) ? "arrived" : "has no event that says so"}`);
+    .map(
+      (message) =>
+        `${describeMessage(message)} ${book.arrivals.has(message.seq) ? "arrived" : "has no event that says so"}`,
+    );
   return { promise: "nothing is sent to who is suppressed", checked: all.length, broken, note: "" };
 }
 
@@ -231,7 +236,7 @@ function ends({ book, events, faults }: Evidence): Verdict {
     const error = events.jobs.get(jobId)?.error ?? "";
     // Google takes no assertion whose time is more than some minutes off; the pass's token is given back.
     if (GOOGLE_REFUSES.test(error) && faults.timeErrorMs(message.askedMs) > GOOGLE_SKEW_MS) continue;
-    broken.push(`${nameOf(message)}: ${error}`);
+    broken.push(`${describeMessage(message)}: ${error}`);
   }
   return { promise: "good messages end as a success", checked: all.length, broken, note: "" };
 }
@@ -245,7 +250,7 @@ function confirmed({ book, events }: Evidence): Verdict {
   const all = Array.from(book.confirmed).flatMap((seq) => book.messages[seq] ?? []);
   const broken = all.flatMap((one) => {
     if (one.jobId === null || events.has(one.jobId, "delivered") || events.has(one.jobId, "bounced")) return [];
-    return [nameOf(one)];
+    return [describeMessage(one)];
   });
   return { promise: "every report of a provider becomes an event", checked: all.length, broken, note: "" };
 }
@@ -267,21 +272,21 @@ function backwards({ book }: Evidence): Verdict {
   return { promise: "no status goes back", checked: book.polls, broken, note: "" };
 }
 
-function nameOf({ seq, tenant, channel, jobId, aim }: Message): string {
+function describeMessage({ seq, tenant, channel, jobId, aim }: Message): string {
   return `message ${seq} (${channel} of ${tenant}, ${aim}, job ${jobId ?? "unknown"})`;
 }
 
 function repeatText(message: Message | undefined, arrivals: readonly Arrival[], faults: FaultLog): string {
-  const times = arrivals.map(({ atMs, jobId }) => `${timeOf(atMs)}${jobId === null ? "" : ` as ${jobId}`}`);
+  const times = arrivals.map(({ atMs, jobId }) => `${formatTime(atMs)}${jobId === null ? "" : ` as ${jobId}`}`);
   const near = faults.around(arrivals[0]?.atMs ?? 0).map(spanText);
-  const name = message === undefined ? "a message" : nameOf(message);
+  const name = message === undefined ? "a message" : describeMessage(message);
   return `${name} at ${times.join(" and ")}; before and meanwhile: ${near.join("; ") || "nothing"}`;
 }
 
 export function spanText({ kind, target, fromMs, toMs }: FaultSpan): string {
-  return `${kind} (${target}) ${timeOf(fromMs)}-${timeOf(toMs)}`;
+  return `${kind} (${target}) ${formatTime(fromMs)}-${formatTime(toMs)}`;
 }
 
-function timeOf(ms: number): string {
+function formatTime(ms: number): string {
   return Number.isFinite(ms) ? new Date(ms).toISOString().slice(11, 23) : "…";
 }

@@ -1,5 +1,5 @@
 import { PHONE_NUMBER_ID, signed, webhookBody } from "../support/whatsapp-webhook.ts";
-import { isGoodPhone, phoneOf } from "./chat-provider.ts";
+import { formatPhone, isGoodPhone } from "./chat-provider.ts";
 import type { LoadContext } from "./soak-world.ts";
 import { triedUntilDone } from "./tried-until-done.ts";
 
@@ -13,7 +13,7 @@ export async function sendChat(context: LoadContext): Promise<void> {
   const tenant = tenants.sender(dice);
   const aim = isGoodPhone(book.messages.length) ? "sent" : "any";
   const message = book.ask(tenant.id, "whatsapp", aim);
-  const body = { phone_number: phoneOf(message.seq), template_id: "order_update", params: ["Ann", message.seq] };
+  const body = { phone_number: formatPhone(message.seq), template_id: "order_update", params: ["Ann", message.seq] };
   const headers: Record<string, string> = dice.chance(0.2) ? { "idempotency-key": `chat-${message.seq}` } : {};
   const answer = await api.tenant(tenant.apiKey, "POST", "/v1/send/whatsapp", body, { headers });
   book.answered(message, answer.status, answer.body?.job_id);
@@ -22,7 +22,7 @@ export async function sendChat(context: LoadContext): Promise<void> {
 /** Somebody writes to the sending number. The provider tells it until it is answered 200, and now and then once more. */
 export async function write(context: LoadContext): Promise<void> {
   const { api, dice, book, keys, did } = context;
-  const from = phoneOf(dice.between(0, book.messages.length));
+  const from = formatPhone(dice.between(0, book.messages.length));
   const id = `wamid.soak-${dice.between(0, 1_000_000_000)}-${from}`;
   const timestamp = String(Math.floor(Date.now() / 1_000));
   const message = { id, from, timestamp, type: "text", text: { body: `Is it ${id}?` } };

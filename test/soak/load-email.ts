@@ -33,7 +33,7 @@ export function mail({ seq }: Message, to_address: string, bytes: number): Recor
   return { to_address, subject: `Number ${seq}`, html: `<p>Hello, this is a test.</p><p>${text}</p>`, headers };
 }
 
-function tenantOf({ tenants }: LoadContext, message: Message): SoakTenant {
+function findTenant({ tenants }: LoadContext, message: Message): SoakTenant {
   const tenant = tenants.all.find(({ id }) => id === message.tenant);
   if (tenant === undefined) throw new Error(`no tenant ${message.tenant}`);
   return tenant;
@@ -47,7 +47,7 @@ async function post(context: LoadContext, message: Message, body: unknown, key: 
   const { api, book, dice } = context;
   const headers: Record<string, string> = key === null ? {} : { "idempotency-key": key };
   const send = async () => {
-    const answer = await api.tenant(tenantOf(context, message).apiKey, "POST", "/v1/send/email", body, { headers });
+    const answer = await api.tenant(findTenant(context, message).apiKey, "POST", "/v1/send/email", body, { headers });
     // A repeat while the first is still under way is refused, and says nothing about it.
     if (answer.status !== 409) book.answered(message, answer.status, answer.body?.job_id);
     return answer;
@@ -128,7 +128,7 @@ export async function sendScheduled(context: LoadContext): Promise<void> {
 
 async function cancel(context: LoadContext, message: Message): Promise<void> {
   const { status } = await context.api.tenant(
-    tenantOf(context, message).apiKey,
+    findTenant(context, message).apiKey,
     "POST",
     `/v1/jobs/${message.jobId}/cancel`,
   );
@@ -145,7 +145,7 @@ async function move(context: LoadContext, message: Message): Promise<void> {
   // Until the answer it may come at either time.
   message.dueMs = Math.min(before, toMs);
   message.timedMs = [...message.timedMs, Date.now()];
-  const { status } = await context.api.tenant(tenantOf(context, message).apiKey, "PATCH", path, body);
+  const { status } = await context.api.tenant(findTenant(context, message).apiKey, "PATCH", path, body);
   context.did(status === 200 ? "moved" : "moved too late or without an answer");
   if (status === 200) message.dueMs = toMs;
   else if (status >= 400 && status < 500) message.dueMs = before;
@@ -212,7 +212,7 @@ export async function unsubscribe(context: LoadContext): Promise<void> {
   context.did(`unsubscribed: ${answer.status}`);
   const address = link.address;
   if (answer.status === 200)
-    context.later(SEEN_MS, () => sendToSuppressed(context, tenantOf(context, former), address));
+    context.later(SEEN_MS, () => sendToSuppressed(context, findTenant(context, former), address));
 }
 
 /** A reader's mail program loads the pixel of a mail, more than once, as they do. */

@@ -18,10 +18,10 @@ export async function submit(context: LoadContext): Promise<void> {
   const { dice, book, tenants, did } = context;
   const tenant = tenants.sender(dice);
   const message = book.ask(tenant.id, "email");
-  const source = sourceOf(message);
+  const source = buildSource(message);
   const most = dice.chance(0.5) ? TRIES : 1;
   await triedUntilDone(context, { most, pauseMs: () => 500 + dice.between(0, 6_000) }, async () => {
-    const { code, text } = await say(context, tenant.apiKey, { to: recipientOf(message), source });
+    const { code, text } = await say(context, tenant.apiKey, { to: formatRecipient(message), source });
     did(`submitted by SMTP: ${code}`);
     const jobId = JOB_ID.exec(text)?.[1];
     // 4yz: for now, and what came of it is not sure; 5yz: never.
@@ -60,16 +60,16 @@ async function say(
 
 const FROM = "no-reply@waybill.test";
 
-function recipientOf({ seq }: Message): string {
+function formatRecipient({ seq }: Message): string {
   return `smtp${seq}@example.com`;
 }
 
 /** The same bytes each time. */
-function sourceOf(message: Message): string {
+function buildSource(message: Message): string {
   const { seq } = message;
   const head = [
     `From: ${FROM}`,
-    `To: ${recipientOf(message)}`,
+    `To: ${formatRecipient(message)}`,
     `Subject: Number ${seq}`,
     `Message-ID: <soak-${seq}@shop.test>`,
     `X-Soak: ${seq}`,

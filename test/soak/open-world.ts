@@ -49,15 +49,15 @@ export async function openWorld(options: SoakOptions, folder: string, undo: Undo
     smtpPort: await freePort(),
   };
   const logs = join(folder, "logs");
-  const serviceOf = async (name: string, home: string, isSide: boolean) => {
+  const createService = async (name: string, home: string, isSide: boolean) => {
     const environment = () => serviceEnvironment(parts, isSide);
     const service = new Service({ name, home, port: await freePort(), logs, faults, environment });
     return undo.add(service, (one) => one.end());
   };
-  const service = await serviceOf("main", stores.home, false);
+  const service = await createService("main", stores.home, false);
   const sideHome = join(folder, "side");
   await mkdir(sideHome, { mode: 0o700 });
-  const side = stores.servers === null ? null : await serviceOf("second", sideHome, true);
+  const side = stores.servers === null ? null : await createService("second", sideHome, true);
   chat.callBack(service.url);
   await service.start();
   await side?.start();
@@ -67,7 +67,7 @@ export async function openWorld(options: SoakOptions, folder: string, undo: Undo
 /** Has the tenants' receivers told of everything from now on. */
 export async function makeWebhooks({ tenants, receivers, api, book }: SoakWorld): Promise<void> {
   for (const [at, { id, apiKey }] of tenants.withWebhooks.entries()) {
-    const body = { url: receivers.urlOf(id), batch_max: at % 2 === 0 ? 100 : 1 };
+    const body = { url: receivers.buildUrl(id), batch_max: at % 2 === 0 ? 100 : 1 };
     const answer = await api.tenant(apiKey, "POST", "/v1/webhooks", body);
     if (answer.status !== 201)
       throw new Error(`a webhook was answered ${answer.status}: ${JSON.stringify(answer.body)}`);

@@ -68,24 +68,24 @@ export function readOptions(args: readonly string[]): SoakOptions {
   if (embedded && (servers || values.processes !== undefined)) {
     throw new Error("--embedded is one process with its own stores: without --processes and --servers");
   }
-  const minutes = numberOf("--minutes", values.minutes, 10);
+  const minutes = parseNumber("--minutes", values.minutes, 10);
   return {
-    seed: numberOf("--seed", values.seed, Math.floor(Math.random() * 1_000_000)),
-    minutes: values.hours === undefined ? minutes : 60 * numberOf("--hours", values.hours, 1),
-    rate: numberOf("--rate", values.rate, 25),
+    seed: parseNumber("--seed", values.seed, Math.floor(Math.random() * 1_000_000)),
+    minutes: values.hours === undefined ? minutes : 60 * parseNumber("--hours", values.hours, 1),
+    rate: parseNumber("--rate", values.rate, 25),
     shape: embedded ? "embedded" : servers ? "servers" : "processes",
     processes: embedded ? "1" : (values.processes ?? "api=1,dispatcher=2"),
-    tenants: numberOf("--tenants", values.tenants, 2_000),
+    tenants: parseNumber("--tenants", values.tenants, 2_000),
     report: values.report ?? null,
     only: values.only === undefined ? null : new Set(values.only.split(",")),
     without: new Set(values.without?.split(",") ?? []),
-    gapSeconds: numberOf("--gap", values.gap, 20),
-    drainMinutes: numberOf("--drain", values.drain, 12),
-    diskMib: numberOf("--disk-mib", values["disk-mib"], 3_072),
+    gapSeconds: parseNumber("--gap", values.gap, 20),
+    drainMinutes: parseNumber("--drain", values.drain, 12),
+    diskMib: parseNumber("--disk-mib", values["disk-mib"], 3_072),
   };
 }
 
-function numberOf(name: string, text: string | undefined, usual: number): number {
+function parseNumber(name: string, text: string | undefined, usual: number): number {
   if (text === undefined) return usual;
   const value = Number(text);
   if (text.trim() === "" || !Number.isFinite(value) || value < 0)

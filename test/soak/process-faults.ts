@@ -41,20 +41,20 @@ async function killSide({ faults, side }: SoakWorld): Promise<void> {
   await side?.kill();
 }
 
-function childOf(service: Service, dice: Dice): readonly [name: string, pid: number] | null {
+function pickChild(service: Service, dice: Dice): readonly [name: string, pid: number] | null {
   const children = Array.from(service.processes()).filter(([name]) => name !== "main" && name !== "redis");
   return children.length === 0 ? null : dice.pick(children);
 }
 
 async function killChild({ faults, service }: SoakWorld, dice: Dice): Promise<void> {
-  const child = childOf(service, dice);
+  const child = pickChild(service, dice);
   if (child === null) return;
   faults.at("kill -9", child[0], "died");
   signal(child[1], "SIGKILL");
 }
 
 async function endChild({ faults, service }: SoakWorld, dice: Dice): Promise<void> {
-  const child = childOf(service, dice);
+  const child = pickChild(service, dice);
   if (child === null) return;
   faults.at("SIGTERM", child[0]);
   signal(child[1], "SIGTERM");

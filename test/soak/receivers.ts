@@ -26,7 +26,7 @@ export class Receivers {
     });
   }
 
-  urlOf(tenant: string): string {
+  buildUrl(tenant: string): string {
     return `http://127.0.0.1:${this.server.port}/${tenant}`;
   }
 
@@ -48,12 +48,12 @@ export class Receivers {
       return new Response(null, { status: 503, headers: { "retry-after": String(RETRY_SECONDS) } });
     if (this.mood === "silent") await this.silence.wait();
     if (this.mood === "slow") await Bun.sleep(SLOW_MS);
-    this.book.tookEvents(tenant, eventIdsOf(text));
+    this.book.tookEvents(tenant, parseEventIds(text));
     return new Response(null, { status: 204 });
   }
 }
 
-function eventIdsOf(text: string): readonly number[] {
+function parseEventIds(text: string): readonly number[] {
   const body: unknown = JSON.parse(text);
   const all: readonly unknown[] = Array.isArray(body) ? body : [body];
   return all.flatMap((one) => {

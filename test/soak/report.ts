@@ -25,7 +25,7 @@ export function holds({ verdicts }: Pick<SoakReport, "verdicts">): boolean {
 }
 
 /** The report in Markdown. */
-export function markdownOf(report: SoakReport): string {
+export function toMarkdown(report: SoakReport): string {
   const { options, minutes, verdicts, logs } = report;
   const { seed, shape, processes, rate, tenants } = options;
   return [

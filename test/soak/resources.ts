@@ -79,7 +79,7 @@ export class Resources {
         name,
         first: first.values[name] ?? 0,
         last: last.values[name] ?? 0,
-        perHour: slopeOf(warm.map(({ atMs, values }) => [atMs / 3_600_000, values[name] ?? 0])),
+        perHour: computeSlope(warm.map(({ atMs, values }) => [atMs / 3_600_000, values[name] ?? 0])),
         bound: bound === undefined || !isJudged ? null : usual * bound.share + bound.amount,
       };
     });
@@ -99,7 +99,7 @@ export class Resources {
 
   private async sample(): Promise<Record<string, number>> {
     const { service, side, stores, book } = this.world;
-    const own = await Promise.all([service, side].map((one) => (one === null ? [] : processesOf(one))));
+    const own = await Promise.all([service, side].map((one) => (one === null ? [] : readProcesses(one))));
     const all = own.flat();
     const sum = (of: (one: ProcessUse) => number) => all.reduce((total, one) => total + of(one), 0);
     const redis = stores.servers === null ? service.redis() : stores.servers.redis.client;
@@ -134,7 +134,7 @@ interface ProcessUse {
   readonly sockets: number;
 }
 
-async function processesOf(service: Service): Promise<readonly ProcessUse[]> {
+async function readProcesses(service: Service): Promise<readonly ProcessUse[]> {
   const pids = Array.from(service.processes()).flatMap(([name, pid]) => (name === "redis" ? [] : [pid]));
   return Promise.all(pids.map((pid) => processUse(pid).catch(() => NOTHING)));
 }
@@ -164,7 +164,7 @@ function median(values: readonly number[]): number {
 }
 
 /** The median of the slopes between all pairs of points (Theil and Sen): single spikes do not bend it. */
-function slopeOf(points: readonly (readonly [x: number, y: number])[]): number {
+function computeSlope(points: readonly (readonly [x: number, y: number])[]): number {
   const slopes: number[] = [];
   for (const [i, [x, y]] of points.entries()) {
     for (const [x2, y2] of points.slice(i + 1)) if (x2 > x) slopes.push((y2 - y) / (x2 - x));

@@ -67,7 +67,7 @@ async function soak(world: SoakWorld, say: (text: string) => void, over: AbortSi
   await load.stop(MINUTE_MS);
   mail.writeLog();
   say(`the load has ended after ${minutes.toFixed(1)} minutes; what is under way may end. ${progress(world)}`);
-  const verdicts = [...(await inspect(world, dispatchersOf(world), options.drainMinutes * MINUTE_MS, say))];
+  const verdicts = [...(await inspect(world, countDispatchers(world), options.drainMinutes * MINUTE_MS, say))];
   verdicts.push(await versions(world, load), await auditIncoming(world), resources.verdict());
   const code = await world.service.end();
   await world.side?.end();
@@ -109,7 +109,7 @@ function progress({ book, api }: SoakWorld): string {
 }
 
 /** Processes that deliver, for the bound of what deaths may repeat. */
-function dispatchersOf({ options: { processes }, side }: SoakWorld): number {
+function countDispatchers({ options: { processes }, side }: SoakWorld): number {
   const own = Number(/dispatcher=(\d+)/.exec(processes)?.[1] ?? Math.max(1, Number(processes) - 1));
   return (Number.isFinite(own) ? own : 1) + Number(side !== null);
 }

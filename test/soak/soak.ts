@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { readOptions, type SoakOptions, USAGE } from "./options.ts";
-import { holds, markdownOf, type SoakReport } from "./report.ts";
+import { holds, type SoakReport, toMarkdown } from "./report.ts";
 import { runSoak } from "./run-soak.ts";
 
 /*
@@ -19,7 +19,7 @@ function options(): SoakOptions {
 }
 
 function write(report: SoakReport, file: string): void {
-  writeFileSync(file, markdownOf(report));
+  writeFileSync(file, toMarkdown(report));
   writeFileSync(`${file}.json`, `${JSON.stringify(report, null, 1)}\n`);
 }
 
@@ -31,7 +31,7 @@ process.once("SIGTERM", () => over.abort());
 try {
   const report = await runSoak(chosen, say, over.signal);
   if (chosen.report !== null) write(report, chosen.report);
-  process.stdout.write(markdownOf(report));
+  process.stdout.write(toMarkdown(report));
   process.exit(holds(report) ? 0 : 1);
 } catch (error) {
   say(`the soak could not run: ${error instanceof Error ? error.stack : String(error)}`);

@@ -20,7 +20,7 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
 /** Every file below the folder, with its content. */
-async function contentsOf(path: string): Promise<Record<string, string>> {
+async function readContents(path: string): Promise<Record<string, string>> {
   const found: Record<string, string> = {};
   for (const entry of await readdir(path, { recursive: true, withFileTypes: true })) {
     const file = join(entry.parentPath, entry.name);
@@ -39,14 +39,19 @@ test("a mirror has what the folder has now, and copies only what may have change
   for (const name of ["old", "changed", "gone", "parts/old"]) await writeFile(join(from, name), "first");
   const mirror = new Mirror(from, to, longAfter);
   await mirror.update();
-  expect(await contentsOf(to)).toEqual({ old: "first", changed: "first", gone: "first", "parts/old": "first" });
+  expect(await readContents(to)).toEqual({ old: "first", changed: "first", gone: "first", "parts/old": "first" });
   await writeFile(join(from, "changed"), "again");
   await writeFile(join(from, "parts/new"), "first");
   await rm(join(from, "gone"));
   // Whoever copies it anew would lose this.
   await writeFile(join(to, "old"), "ours!");
   await mirror.update();
-  expect(await contentsOf(to)).toEqual({ old: "ours!", changed: "again", "parts/old": "first", "parts/new": "first" });
+  expect(await readContents(to)).toEqual({
+    old: "ours!",
+    changed: "again",
+    "parts/old": "first",
+    "parts/new": "first",
+  });
   expect((await stat(to)).mode & 0o777).toBe(0o700);
 });
 
@@ -62,13 +67,13 @@ test("a mirror copies what was changed while the clock was set back, and what wa
   await utimes(join(from, "set back"), before, before);
   await utimes(join(from, "as old as before"), atime, mtime);
   await mirror.update();
-  expect(await contentsOf(to)).toEqual({ "set back": "again", "as old as before": "again" });
+  expect(await readContents(to)).toEqual({ "set back": "again", "as old as before": "again" });
 
   const young = new Mirror(from, to);
   await young.update();
   await writeFile(join(to, "set back"), "older");
   await young.update();
-  expect(await contentsOf(to)).toEqual({ "set back": "again", "as old as before": "again" });
+  expect(await readContents(to)).toEqual({ "set back": "again", "as old as before": "again" });
 });
 
 test("of a data folder's parts an empty one is backed up, and one that is missing is not", async () => {
@@ -128,7 +133,7 @@ test("a backup whose content differs from its manifest is refused, even if it ca
   expect(manifest.parts.secrets).toMatchObject({ files: 1, bytes: 20 });
   expect(await verifyBackup(file)).toEqual(manifest);
   await extractBackup(file, join(folder, "whole"));
-  expect(await contentsOf(join(folder, "whole"))).toEqual({ "operator-token": "a token of operators" });
+  expect(await readContents(join(folder, "whole"))).toEqual({ "operator-token": "a token of operators" });
   const tar = zstdDecompressSync(await readFile(file));
   tar.write("b", tar.indexOf("a token of operators"));
   await writeFile(file, zstdCompressSync(tar));

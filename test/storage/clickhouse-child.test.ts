@@ -15,7 +15,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 
 const CREATE = "CREATE TABLE IF NOT EXISTS default.t (n UInt64) ENGINE = MergeTree ORDER BY n";
 /** Of proc(5)'s stat, behind the command: state, parent, group, …, priority, niceness. */
-const statOf = async (pid: number) => (await readFile(`/proc/${pid}/stat`, "utf8")).replace(/^.*\) /, "").split(" ");
+const readStat = async (pid: number) => (await readFile(`/proc/${pid}/stat`, "utf8")).replace(/^.*\) /, "").split(" ");
 
 test("a server that was killed is started again at the same address, with all that it confirmed", async () => {
   const server = await openClickHouse(join(folder, "killed"));
@@ -35,9 +35,9 @@ test("a server that was killed is started again at the same address, with all th
 
 test("its priority is lower than ours, and a terminal's interrupt does not reach it", async () => {
   const server = await openClickHouse(join(folder, "nice"));
-  const [, , group, ...rest] = await statOf(server.pid);
+  const [, , group, ...rest] = await readStat(server.pid);
   expect(Number(group)).toBe(server.pid);
-  expect(Number(rest[13])).toBeGreaterThan(Number((await statOf(process.pid))[16]));
+  expect(Number(rest[13])).toBeGreaterThan(Number((await readStat(process.pid))[16]));
   await server.close();
 }, 90_000);
 

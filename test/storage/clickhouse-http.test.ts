@@ -51,7 +51,8 @@ async function ask(sql: string, members: Record<string, string> = {}, init: Requ
   return { status: answer.status, text: await answer.text(), headers: answer.headers };
 }
 
-const valueOf = async (sql: string, members: Record<string, string> = {}) => (await ask(sql, members)).text.trimEnd();
+const queryValue = async (sql: string, members: Record<string, string> = {}) =>
+  (await ask(sql, members)).text.trimEnd();
 
 // What it writes on a full disk it publishes empty (`clickhouse-config.ts`), so it must stop before the disk is full.
 test("the engine writes nothing that would leave too little of its disk", async () => {
@@ -89,8 +90,8 @@ test("a statement comes in the address or the body; it, the address or a header 
   expect(named.headers.get("x-clickhouse-format")).toBe("JSONEachRow");
   expect(named.headers.get("content-type")).toStartWith("application/x-ndjson");
   expect(named.headers.get("x-clickhouse-query-id")).toMatch(/^[0-9a-f-]{36}$/);
-  expect(await valueOf("SELECT currentDatabase()")).toBe("waybill");
-  expect(await valueOf("SELECT currentDatabase()", { database: "waybill" })).toBe("waybill");
+  expect(await queryValue("SELECT currentDatabase()")).toBe("waybill");
+  expect(await queryValue("SELECT currentDatabase()", { database: "waybill" })).toBe("waybill");
   expect(await ask("SELECT 1", { database: "system" })).toMatchObject({ status: 404 });
 });
 
@@ -204,15 +205,15 @@ test("gzip works both ways", async () => {
 
 test("settings and parameters of one request never reach another", async () => {
   const setting = "SELECT getSetting('max_block_size')";
-  const usual = await valueOf(setting);
+  const usual = await queryValue(setting);
   const values = await Promise.all(
     Array.from({ length: 64 }, async (_, n) => {
-      const mine = await valueOf(`${setting}, {x:String}`, { max_block_size: String(1000 + n), param_x: `v${n}` });
-      return mine === `${1000 + n}\tv${n}` && (await valueOf(setting)) === usual;
+      const mine = await queryValue(`${setting}, {x:String}`, { max_block_size: String(1000 + n), param_x: `v${n}` });
+      return mine === `${1000 + n}\tv${n}` && (await queryValue(setting)) === usual;
     }),
   );
   expect(values.filter((isRight) => !isRight)).toEqual([]);
-  expect(await valueOf("SELECT {x:String}")).toContain("(UNKNOWN_QUERY_PARAMETER)");
+  expect(await queryValue("SELECT {x:String}")).toContain("(UNKNOWN_QUERY_PARAMETER)");
 }, 90_000);
 
 const ESCAPES = [
@@ -303,7 +304,7 @@ test("no statement writes, reaches out of the event store or lifts a bound", asy
   ]) {
     expect((await ask("SELECT 1", members)).status).toBe(403);
   }
-  expect(await valueOf("SELECT count() FROM t")).toBe("1000000");
+  expect(await queryValue("SELECT count() FROM t")).toBe("1000000");
 }, 90_000);
 
 test("words in quotes and comments are no reason to refuse, and the usual schema queries work", async () => {
@@ -349,8 +350,8 @@ test("words in quotes and comments are no reason to refuse, and the usual schema
 });
 
 test("an unsupported protocol option is refused with an explanation", async () => {
-  expect(await valueOf("SELECT 1", { compress: "1" })).toContain("set compress=0");
-  expect(await valueOf("SELECT 1", { compress: "0" })).toBe("1");
+  expect(await queryValue("SELECT 1", { compress: "1" })).toContain("set compress=0");
+  expect(await queryValue("SELECT 1", { compress: "0" })).toBe("1");
   const form = new FormData();
   form.set("query", "SELECT 1");
   expect((await fetch(face.url, { method: "POST", body: form, headers: auth })).status).toBe(501);
@@ -404,7 +405,7 @@ test("a statement ends with the client that asked for it, and then the next has 
     gone.abort();
     await eventually("it is over", async () => (await running()) === 0);
   }
-  expect(await valueOf("SELECT 1")).toBe("1");
+  expect(await queryValue("SELECT 1")).toBe("1");
 }, 90_000);
 
 /** Statements of analysts that the engine knows of, as the API's connection sees them. */

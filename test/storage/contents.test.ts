@@ -16,7 +16,7 @@ import { eventually } from "../support/eventually.ts";
 import { openMadePglite } from "../support/made-home.ts";
 import { must } from "../support/must.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
-import { aTenant, directoryOf } from "../support/tenants.ts";
+import { aTenant, createDirectory } from "../support/tenants.ts";
 import { VirtualClock } from "../support/virtual-clock.ts";
 import { openTestRegistry } from "../tenants/open-test-registry.ts";
 
@@ -35,7 +35,7 @@ function ref(tenantId = "acme"): PayloadRef {
   return { tenantId, jobId: ids.next() };
 }
 
-async function jobsOf(store: ContentStore): Promise<readonly string[]> {
+async function listJobs(store: ContentStore): Promise<readonly string[]> {
   const found: string[] = [];
   for await (const piece of store.all()) found.push(...piece.map(({ jobId }) => jobId));
   return found.toSorted();
@@ -96,14 +96,14 @@ describe.each(Object.keys(OPEN))("files of jobs in %s", (kind) => {
     // A repeat changes nothing.
     await store.put(second, [A]);
     expect(await stored()).toBe(3);
-    expect(await jobsOf(store)).toEqual([first, second, foreign].map(({ jobId }) => jobId).toSorted());
+    expect(await listJobs(store)).toEqual([first, second, foreign].map(({ jobId }) => jobId).toSorted());
     await store.remove(first);
     expect([await store.get(first, A.sha256), await store.get(second, A.sha256)]).toEqual([null, A.body]);
     expect(await stored()).toBe(2);
     await store.remove(second);
     await store.remove(second);
     await store.remove(foreign, [A.sha256]);
-    expect([await stored(), await jobsOf(store)]).toEqual([0, []]);
+    expect([await stored(), await listJobs(store)]).toEqual([0, []]);
   });
 
   test("go with their job while all are gone through, and what comes meanwhile goes the next time", async () => {
@@ -118,7 +118,7 @@ describe.each(Object.keys(OPEN))("files of jobs in %s", (kind) => {
       for (const job of piece) await store.remove(job);
     }
     for await (const piece of store.all()) for (const job of piece) await store.remove(job);
-    expect([await stored(), await jobsOf(store)]).toEqual([0, []]);
+    expect([await stored(), await listJobs(store)]).toEqual([0, []]);
   });
 
   test("of a job that is found go only if they were not stored anew since", async () => {
@@ -144,7 +144,7 @@ describe.each(Object.keys(OPEN))("files of jobs in %s", (kind) => {
     await store.removeFound(await found(late));
     expect([await store.get(late, A.sha256), await store.get(other, A.sha256)]).toEqual([null, A.body]);
     await store.removeFound(await found(other));
-    expect([await stored(), await jobsOf(store)]).toEqual([0, []]);
+    expect([await stored(), await listJobs(store)]).toEqual([0, []]);
   });
 
   test("are no other job's", async () => {
@@ -176,9 +176,9 @@ test("what a process left when it died goes with a sweep once it is old, and tak
     await store.put(job, [A]);
     await writeFile(join(folder, `shared.${B.sha256}.acme`), B.body);
     await writeFile(join(folder, `${ref().jobId}.acme.${B.sha256}.0a${UNFINISHED}`), "ha");
-    await jobsOf(store);
+    await listJobs(store);
     expect(await readdir(folder)).toHaveLength(4);
-    await jobsOf(later);
+    await listJobs(later);
     expect((await readdir(folder)).toSorted()).toEqual([`${job.jobId}.acme.${A.sha256}`, `shared.${A.sha256}.acme`]);
     expect(await store.get(job, A.sha256)).toEqual(Buffer.from(A.body));
   } finally {
@@ -192,7 +192,7 @@ test("what a process stored before it died, without queueing the job, is gone af
   const store = await ContentFiles.open(folder);
   const clock = systemClock;
   const nobody = { job: async () => null };
-  const common = { directory: directoryOf([aTenant()]), clock, telemetry: new QuietTelemetry() };
+  const common = { directory: createDirectory([aTenant()]), clock, telemetry: new QuietTelemetry() };
   const sweep = new PayloadSweep({ ...common, payloads: store, queue: nobody, eventStore: nobody });
   try {
     await store.put({ tenantId: "acme", jobId: lateIds.next() }, [A, B]);

@@ -17,7 +17,7 @@ afterAll(async () => {
   await made.remove();
 });
 
-async function errorOf(call: Promise<unknown>): Promise<Error> {
+async function catchError(call: Promise<unknown>): Promise<Error> {
   const error: unknown = await call.then(
     () => null,
     (reason: unknown) => reason,
@@ -29,7 +29,7 @@ async function errorOf(call: Promise<unknown>): Promise<Error> {
 test.each(["read", "write"] as const)(
   "a statement that fails at a %s tells which it was and why, and nothing of its parameters",
   async (how) => {
-    const error = await errorOf(database[how]((db) => db.execute(sql`SELECT ${"ann@example.com"}::int AS shown`)));
+    const error = await catchError(database[how]((db) => db.execute(sql`SELECT ${"ann@example.com"}::int AS shown`)));
     expect(error.message).toContain("(22P02): SELECT $1::int AS shown");
     expect(`${error.message}${error.stack}`).not.toContain("ann@");
     expect(sqlState(error).state).toBe("22P02");
@@ -41,7 +41,7 @@ test("a standby that has not taken over yet is an outage", async () => {
     await db.execute(sql`SET TRANSACTION READ ONLY`);
     await db.execute(sql`DELETE FROM tenants`);
   });
-  expect(await errorOf(change)).toBeInstanceOf(UnavailableError);
+  expect(await catchError(change)).toBeInstanceOf(UnavailableError);
 });
 
 /** Out of file descriptors or disk, a file that cannot be read or is not where it was, starting up, full of sessions. */
@@ -50,7 +50,7 @@ test.each(["53000", "53100", "53300", "57P03", "58000", "58030", "58P01", "58P02
   async (state) => {
     const raise = sql.raw(`DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '${state}'; END $$`);
     for (const how of ["read", "write"] as const) {
-      expect(isOutage(await errorOf(database[how]((db) => db.execute(raise))))).toBe(true);
+      expect(isOutage(await catchError(database[how]((db) => db.execute(raise))))).toBe(true);
     }
   },
 );

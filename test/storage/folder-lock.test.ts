@@ -17,7 +17,7 @@ afterEach(() => {
 });
 
 /** Another process that holds the lock until it is killed. */
-async function holderOf(folder: string) {
+async function startHolder(folder: string) {
   const holder = Bun.spawn([process.execPath, join(import.meta.dir, "hold-folder-lock.ts"), folder], {
     stdout: "pipe",
     stderr: "inherit",
@@ -29,7 +29,7 @@ async function holderOf(folder: string) {
 
 test("a folder that another process holds is refused, with that process's number", async () => {
   const folder = freshFolder();
-  const holder = await holderOf(folder);
+  const holder = await startHolder(folder);
   try {
     expect(() => FolderLock.acquire(folder)).toThrow(FolderInUseError);
     expect(() => FolderLock.acquire(folder)).toThrow(
@@ -43,7 +43,7 @@ test("a folder that another process holds is refused, with that process's number
 
 test("kill -9 of the holder frees the folder", async () => {
   const folder = freshFolder();
-  const holder = await holderOf(folder);
+  const holder = await startHolder(folder);
   holder.kill("SIGKILL");
   await holder.exited;
   FolderLock.acquire(folder).release();

@@ -72,14 +72,14 @@ async function fill(n: number): Promise<void> {
   for (const [table, all] of await columns()) {
     if (table === "registry_state" && n > 0) continue;
     const written = all.filter(({ is_needed }) => n % 2 === 0 || is_needed);
-    const values = written.map((column) => `'${valueOf(column, n)}'`).join(", ");
+    const values = written.map((column) => `'${buildValue(column, n)}'`).join(", ");
     const names = written.map(({ column_name }) => `"${String(column_name)}"`).join(", ");
     inserts.push(`insert into ${table} (${names}) values (${values});`);
   }
   await db.execute(sql.raw(`do $$ begin ${inserts.join(" ")} end $$`));
 }
 
-function valueOf({ column_name, type }: Row, n: number): string {
+function buildValue({ column_name, type }: Row, n: number): string {
   if (column_name === "role") return "read";
   switch (type) {
     case "text":

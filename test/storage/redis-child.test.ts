@@ -61,7 +61,7 @@ function connect(address: RedisChild["address"]): Redis {
 }
 
 /** A process that starts a child on the folder, writes `key` and stays until it is killed. */
-async function parentOf(folder: string) {
+async function startParent(folder: string) {
   const script = join(import.meta.dir, "run-redis-child.ts");
   const parent = Bun.spawn([process.execPath, script, folder], { stdout: "pipe", stderr: "inherit" });
   cleanups.push(() => parent.kill("SIGKILL"));
@@ -101,7 +101,7 @@ test("acknowledged writes survive kill -9 of the child, which is started again a
 
 test("the child ends when its parent is killed, and its acknowledged writes are there at the next start", async () => {
   const folder = await freshFolder();
-  const { parent, redisPid } = await parentOf(folder);
+  const { parent, redisPid } = await startParent(folder);
   expect(isAlive(redisPid)).toBe(true);
   parent.kill("SIGKILL");
   await parent.exited;

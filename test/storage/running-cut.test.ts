@@ -32,7 +32,7 @@ afterEach(async () => {
 
 const TENANT = "acme";
 const ref = (n: number) => ({ tenantId: TENANT, jobId: `019a0000-0000-7000-8000-${String(n).padStart(12, "0")}` });
-const nameOf = (n: number) => `${ref(n).jobId}.${TENANT}`;
+const formatName = (n: number) => `${ref(n).jobId}.${TENANT}`;
 const put = (n: number, text: string) => payloads.put(ref(n), Buffer.from(text));
 
 interface Meanwhile {
@@ -107,10 +107,10 @@ test("a backup has each payload as it was stored last before its instant", async
     names.map(async (name) => [name, await readFile(join(folder, "payloads", name), "utf8")]),
   );
   expect(found).toEqual([
-    [nameOf(1), "first"],
-    [nameOf(2), "again, and again"],
-    [nameOf(3), "anew"],
-    [nameOf(4), "new"],
+    [formatName(1), "first"],
+    [formatName(2), "again, and again"],
+    [formatName(3), "anew"],
+    [formatName(4), "new"],
   ]);
 });
 
@@ -119,15 +119,15 @@ test("a file that a job has stored meanwhile is in the backup, and one that was 
   const sha256 = createHash("sha256").update(body).digest("hex");
   const files = await ContentFiles.open(join(home, "payloads"));
   await put(1, "payload");
-  await Bun.write(join(home, "payloads", `${nameOf(2)}.aside`), "aside");
+  await Bun.write(join(home, "payloads", `${formatName(2)}.aside`), "aside");
   await cut({ held: () => files.put(ref(1), [{ sha256, body }]) }).taken;
   await files.close();
-  expect((await linked()).sort()).toEqual([nameOf(1), `${nameOf(1)}.${sha256}`, nameOf(2)]);
+  expect((await linked()).sort()).toEqual([formatName(1), `${formatName(1)}.${sha256}`, formatName(2)]);
 });
 
 test("a payload that can have no further name is copied", async () => {
   await put(1, "shared");
-  const [file, elsewhere] = [join(home, "payloads", nameOf(1)), join(home, "elsewhere")];
+  const [file, elsewhere] = [join(home, "payloads", formatName(1)), join(home, "elsewhere")];
   await mkdir(elsewhere);
   for (let n = 0; n < 70_000; n += 1) {
     try {
@@ -138,7 +138,7 @@ test("a payload that can have no further name is copied", async () => {
     }
   }
   const { folder } = await cut({}).taken;
-  expect(await readFile(join(folder, "payloads", nameOf(1)), "utf8")).toBe("shared");
+  expect(await readFile(join(folder, "payloads", formatName(1)), "utf8")).toBe("shared");
 });
 
 /** The promise is four seconds; a busy machine's timers are late. */

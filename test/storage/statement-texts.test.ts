@@ -37,8 +37,8 @@ test("a list names exactly its values, whatever characters they have", async () 
 });
 
 test("lists of any length make one text of a statement", () => {
-  const textOf = (values: string[]) => db.select().from(words).where(among(words.word, values)).toSQL().sql;
-  expect(textOf([])).toBe(textOf(["a", "b", "c"]));
+  const renderSql = (values: string[]) => db.select().from(words).where(among(words.word, values)).toSQL().sql;
+  expect(renderSql([])).toBe(renderSql(["a", "b", "c"]));
 });
 
 test("rows are inserted in pieces of few lengths, each once, in their order", () => {

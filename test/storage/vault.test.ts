@@ -7,16 +7,16 @@ const OTHER_KEY = new Uint8Array(32).fill(2);
 const PLACE = { tenantId: "acme", kind: "email", field: "credentials" };
 const SECRET = "a secret: pässwörd 🦊";
 
-const vaultOf = (...keys: Uint8Array[]) => new Vault(keys, machineRandom);
+const createVault = (...keys: Uint8Array[]) => new Vault(keys, machineRandom);
 
 describe("the vault", () => {
   test.each([SECRET, "", "x".repeat(100_000)])("opens what it sealed", (secret) => {
-    const vault = vaultOf(KEY);
+    const vault = createVault(KEY);
     expect(vault.open(PLACE, vault.seal(PLACE, secret))).toBe(secret);
   });
 
   test("a sealed secret reveals nothing, and no two are alike", () => {
-    const vault = vaultOf(KEY);
+    const vault = createVault(KEY);
     const [one, two] = [vault.seal(PLACE, SECRET), vault.seal(PLACE, SECRET)];
     expect(one).not.toBe(two);
     expect(one).not.toContain(SECRET);
@@ -28,12 +28,12 @@ describe("the vault", () => {
     ["kind", { ...PLACE, kind: "google" }],
     ["field", { ...PLACE, field: "token" }],
   ])("a secret that was moved to another %s cannot be opened", (_, elsewhere) => {
-    const vault = vaultOf(KEY);
+    const vault = createVault(KEY);
     expect(failure(() => vault.open(elsewhere, vault.seal(PLACE, SECRET)))).toBe("forged");
   });
 
   test("a sealed secret with any bit flipped cannot be opened", () => {
-    const vault = vaultOf(KEY);
+    const vault = createVault(KEY);
     const [version, keyId, body = ""] = vault.seal(PLACE, SECRET).split(".");
     const bytes = Buffer.from(body, "base64url");
     for (let bit = 0; bit < bytes.length * 8; bit += 1) {
@@ -44,7 +44,7 @@ describe("the vault", () => {
   });
 
   test("a sealed secret cannot be cut short or replaced by anything else", () => {
-    const vault = vaultOf(KEY);
+    const vault = createVault(KEY);
     const sealed = vault.seal(PLACE, SECRET);
     expect(failure(() => vault.open(PLACE, sealed.slice(0, -8)))).toBe("forged");
     for (const text of ["", SECRET, sealed.slice(0, 20), `v2${sealed.slice(2)}`]) {
@@ -53,26 +53,26 @@ describe("the vault", () => {
   });
 
   test("after a rotation the first key seals and every given key opens", () => {
-    const before = vaultOf(KEY).seal(PLACE, SECRET);
-    const rotated = vaultOf(OTHER_KEY, KEY);
+    const before = createVault(KEY).seal(PLACE, SECRET);
+    const rotated = createVault(OTHER_KEY, KEY);
     expect(rotated.open(PLACE, before)).toBe(SECRET);
-    expect(vaultOf(OTHER_KEY).open(PLACE, rotated.seal(PLACE, SECRET))).toBe(SECRET);
+    expect(createVault(OTHER_KEY).open(PLACE, rotated.seal(PLACE, SECRET))).toBe(SECRET);
   });
 
   test("a secret whose key is not given is refused, and the message says which secret and which key", () => {
-    const sealed = vaultOf(KEY).seal(PLACE, SECRET);
+    const sealed = createVault(KEY).seal(PLACE, SECRET);
     const [, keyId = "none"] = sealed.split(".");
-    const vault = vaultOf(OTHER_KEY);
+    const vault = createVault(OTHER_KEY);
     expect(failure(() => vault.open(PLACE, sealed))).toBe("unknown_key");
     expect(() => vault.open(PLACE, sealed)).toThrow(keyId);
     expect(() => vault.open(PLACE, sealed)).toThrow("tenant acme");
     expect(() => vault.requireKeys([keyId])).toThrow(keyId);
-    expect(() => vaultOf(OTHER_KEY, KEY).requireKeys([keyId])).not.toThrow();
+    expect(() => createVault(OTHER_KEY, KEY).requireKeys([keyId])).not.toThrow();
   });
 
   test("keys of another length, or none, are refused", () => {
-    expect(() => vaultOf()).toThrow("MASTER_KEY");
-    expect(() => vaultOf(KEY, new Uint8Array(16))).toThrow("32 bytes");
+    expect(() => createVault()).toThrow("MASTER_KEY");
+    expect(() => createVault(KEY, new Uint8Array(16))).toThrow("32 bytes");
   });
 });
 

@@ -14,7 +14,7 @@ export async function createChatTenants(waybill: Waybill, count: number): Promis
     const id = `chat-${i}`;
     const tenant = { id, name: id, plan: "load", channels: ["whatsapp"], allow_custom: ["whatsapp"] };
     await waybill.operator("POST", "/tenants", tenant);
-    const sender = { phone_number_id: numberOf(i), access_token: "token" };
+    const sender = { phone_number_id: formatNumber(i), access_token: "token" };
     await waybill.operator("PUT", `/tenants/${id}/credentials/whatsapp`, sender);
     const key = await waybill.operator("POST", `/tenants/${id}/keys`);
     tenants.push({ id, apiKey: key.body.api_key });
@@ -22,7 +22,7 @@ export async function createChatTenants(waybill: Waybill, count: number): Promis
   return tenants;
 }
 
-export function numberOf(tenant: number): string {
+export function formatNumber(tenant: number): string {
   return String(900_000 + tenant);
 }
 

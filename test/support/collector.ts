@@ -53,23 +53,23 @@ export class Collector {
     // What the exporter sends is what is tested.
     const body = (await request.json()) as Body;
     const status = await this.answer();
-    if (status === 200) this.spans.push(...spansOf(body));
+    if (status === 200) this.spans.push(...listSpans(body));
     return Response.json({}, { status });
   }
 }
 
-function spansOf({ resourceSpans }: Body): ReceivedSpan[] {
+function listSpans({ resourceSpans }: Body): ReceivedSpan[] {
   return resourceSpans.flatMap(({ resource, scopeSpans }) =>
     scopeSpans.flatMap(({ spans }) =>
       spans.map((span) => ({
         ...span,
-        attributes: objectOf(span.attributes),
-        resource: objectOf(resource.attributes),
+        attributes: toObject(span.attributes),
+        resource: toObject(resource.attributes),
       })),
     ),
   );
 }
 
-function objectOf(attributes: readonly Attribute[]): Record<string, unknown> {
+function toObject(attributes: readonly Attribute[]): Record<string, unknown> {
   return Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));
 }

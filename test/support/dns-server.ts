@@ -98,12 +98,12 @@ export class DnsServer {
     if (misbehaviour === "silent") return null;
     if (misbehaviour === "garbage")
       return Buffer.concat([query.subarray(0, 2), Buffer.from("84000001ffff0000c00cc00c", "hex")]);
-    if (misbehaviour === "servfail") return replyOf(query, question, { rcode: 2, answers: [] });
-    if (misbehaviour === "refused") return replyOf(query, question, { rcode: 5, answers: [] });
+    if (misbehaviour === "servfail") return buildReply(query, question, { rcode: 2, answers: [] });
+    if (misbehaviour === "refused") return buildReply(query, question, { rcode: 5, answers: [] });
     const answers = this.answersTo(question);
     const rcode = this.zone.has(question.name) ? 0 : 3;
     const truncated = over === "udp" && misbehaviour === "truncated";
-    return replyOf(query, question, { rcode, answers: truncated ? [] : answers, truncated });
+    return buildReply(query, question, { rcode, answers: truncated ? [] : answers, truncated });
   }
 
   private answersTo({ name, type }: Question): Buffer[] {
@@ -128,7 +128,7 @@ export class DnsServer {
   private forgery(query: Buffer): Buffer {
     const question = readQuestion(query);
     const answers = [resourceRecord(question.name, 16, strings("forged"))];
-    const forged = replyOf(query, question, { rcode: 0, answers });
+    const forged = buildReply(query, question, { rcode: 0, answers });
     forged.writeUInt16BE((query.readUInt16BE(0) + 1) % 65_536, 0);
     return forged;
   }
@@ -151,7 +151,7 @@ function readQuestion(query: Buffer): Question & { readonly bytes: Buffer } {
   return { name, type: query.readUInt16BE(at + 1), bytes: query.subarray(12, at + 5) };
 }
 
-function replyOf(
+function buildReply(
   query: Buffer,
   { bytes }: { readonly bytes: Buffer },
   { rcode, answers, truncated = false }: { rcode: number; answers: readonly Buffer[]; truncated?: boolean },

@@ -27,7 +27,7 @@ WHERE event_type IN (${types}) ORDER BY tenant_id, event_id`);
 }
 
 /** Tables and views with their columns, as text in which the database's own name does not occur. */
-export async function schemaOf(clickhouse: Pick<ClickHouse, "rows">, database: string): Promise<string> {
+export async function readSchema(clickhouse: Pick<ClickHouse, "rows">, database: string): Promise<string> {
   const columns = await clickhouse.rows(
     `SELECT database, table, name, type, default_kind, default_expression, compression_codec FROM system.columns
 WHERE database IN ('${database}', '${database}_sealed') ORDER BY ALL`,

@@ -14,23 +14,23 @@ export interface FormerBuild {
 }
 
 /** The commit that `ref` names; null if there is no history. */
-export function commitOf(ref: string): string | null {
+export function findCommit(ref: string): string | null {
   const asked = Bun.spawnSync(["git", "rev-parse", "--verify", "--quiet", `${ref}^{commit}`], { cwd: ROOT });
   return asked.exitCode === 0 ? asked.stdout.toString().trim() : null;
 }
 
 /** Checks out the files of that commit, with today's packages, or where it needs other versions with its own. */
-export async function buildOf(commit: string): Promise<FormerBuild> {
+export async function prepareBuild(commit: string): Promise<FormerBuild> {
   const root = await mkdtemp(join(tmpdir(), "waybill-former-"));
   const archive = Bun.spawn(["sh", "-c", 'git archive "$1" | tar -x -C "$2"', "sh", commit, root], { cwd: ROOT });
   if ((await archive.exited) !== 0) throw new Error(`there are no files of ${commit}`);
-  if (await hasPackagesOf(root)) await symlink(await realpath(join(ROOT, "node_modules")), join(root, "node_modules"));
+  if (await hasPackagesFor(root)) await symlink(await realpath(join(ROOT, "node_modules")), join(root, "node_modules"));
   else await install(root);
   return { root, remove: () => rm(root, { recursive: true, force: true }) };
 }
 
 /** Whether the packages that are installed here are all that the build in `root` runs with, in its versions. */
-async function hasPackagesOf(root: string): Promise<boolean> {
+async function hasPackagesFor(root: string): Promise<boolean> {
   const { dependencies } = await readPackage(root);
   const installed = await Promise.all(
     Object.entries(dependencies).map(async ([name, version]) => {
@@ -62,7 +62,7 @@ async function install(root: string): Promise<void> {
 }
 
 /** The queue format that a build writes; builds from before there was a number use the first one. */
-export async function queueFormatOf(root = ROOT): Promise<number> {
+export async function readQueueFormat(root = ROOT): Promise<number> {
   const file = FORMAT_FILES.map((path) => join(root, path)).find((path) => existsSync(path));
   if (file === undefined) return 1;
   return Number(/QUEUE_FORMAT = (\d+)/.exec(await Bun.file(file).text())?.[1] ?? 1);

@@ -26,15 +26,15 @@ export async function withMachineSlot<T>(work: () => Promise<T>): Promise<T> {
 /** Who waits longest is next: whoever gives a slot back has to wait for a turn like the others. */
 async function freeSlot(): Promise<FolderLock> {
   const folder = join(tmpdir(), `waybill-test-slots-${userInfo().uid}`);
-  const turn = await oneOf([join(folder, "turn")]);
+  const turn = await acquireAny([join(folder, "turn")]);
   try {
-    return await oneOf(Array.from({ length: MACHINE_SLOTS }, (_, number) => join(folder, String(number + 1))));
+    return await acquireAny(Array.from({ length: MACHINE_SLOTS }, (_, number) => join(folder, String(number + 1))));
   } finally {
     turn.release();
   }
 }
 
-async function oneOf(folders: readonly string[]): Promise<FolderLock> {
+async function acquireAny(folders: readonly string[]): Promise<FolderLock> {
   for (;;) {
     for (const folder of folders) {
       const lock = FolderLock.tryAcquire(folder);

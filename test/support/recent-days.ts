@@ -7,7 +7,7 @@ export interface Days {
 
 /** Yesterday and today in UTC, to ask for what happened a moment ago: also right after midnight. */
 export function recentDays(): Days {
-  return { from: dayOf(Date.now() - DAY_MS), to: dayOf(Date.now()) };
+  return { from: formatDay(Date.now() - DAY_MS), to: formatDay(Date.now()) };
 }
 
 /** The same as a query. */
@@ -17,4 +17,4 @@ export function recently(): string {
 }
 
 /** The day in UTC: `2026-11-23`. */
-export const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
+export const formatDay = (ms: number) => new Date(ms).toISOString().slice(0, 10);

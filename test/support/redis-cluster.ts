@@ -28,7 +28,7 @@ export interface RedisCluster {
   /** The nodes that own slots, according to the first one that answers. */
   masters(): Promise<readonly ClusterNode[]>;
   /** The replicas of this master. */
-  replicasOf(master: ClusterNode): Promise<readonly ClusterNode[]>;
+  findReplicas(master: ClusterNode): Promise<readonly ClusterNode[]>;
   /** Waits until each of three masters has a replica that follows it. */
   isWhole(): Promise<void>;
   stop(): Promise<void>;
@@ -52,7 +52,7 @@ export async function startRedisCluster(masters = 3, settings: readonly string[]
     for (let i = 0; i < 2 * masters; i += 1) nodes.push(await startNode(join(folder, String(i)), settings));
     const places = nodes.map(({ port }) => `127.0.0.1:${port}`);
     await run(["redis-cli", "--cluster", "create", ...places, "--cluster-replicas", "1", "--cluster-yes"]);
-    const cluster = clusterOf(nodes, masters, stop);
+    const cluster = createCluster(nodes, masters, stop);
     await cluster.isWhole();
     return cluster;
   } catch (error) {
@@ -61,7 +61,7 @@ export async function startRedisCluster(masters = 3, settings: readonly string[]
   }
 }
 
-function clusterOf(nodes: readonly ClusterNode[], count: number, stop: () => Promise<void>): RedisCluster {
+function createCluster(nodes: readonly ClusterNode[], count: number, stop: () => Promise<void>): RedisCluster {
   const table = async () => {
     const replies = nodes.map(async ({ client }) => parseNodes(String(await client.call("CLUSTER", "NODES"))));
     return await Promise.any(replies);
@@ -73,7 +73,7 @@ function clusterOf(nodes: readonly ClusterNode[], count: number, stop: () => Pro
     async masters() {
       return (await table()).filter((row) => row.isMaster && row.hasSlots).flatMap((row) => nodeAt(row.port));
     },
-    async replicasOf(master) {
+    async findReplicas(master) {
       const rows = await table();
       const id = rows.find((row) => row.port === master.port)?.id;
       return rows.filter((row) => row.masterId === id && !row.hasFailed).flatMap((row) => nodeAt(row.port));

@@ -34,7 +34,7 @@ async function load(): Promise<RegistryDatabase> {
     },
     async close() {
       client.isAway = false;
-      await db.execute(sql.raw(`truncate ${await tablesOf(client)} cascade`));
+      await db.execute(sql.raw(`truncate ${await readTables(client)} cascade`));
       spare.push(database);
     },
   };
@@ -61,7 +61,7 @@ class CutPglite extends PGlite {
 }
 
 /** All tables but those with the schema's version and the database's identity. */
-async function tablesOf(client: PGlite): Promise<string> {
+async function readTables(client: PGlite): Promise<string> {
   const { rows } = await client.query<{ readonly name: string }>(
     "select quote_ident(tablename) as name from pg_tables where schemaname = 'public' " +
       "and tablename not in ('registry_migrations', 'registry_identity')",

@@ -31,7 +31,7 @@ export async function createRspamd(): Promise<RspamdServer> {
   await Bun.write(join(folder, "rspamd.conf"), config(folder, port));
   // The default list takes ten seconds to compile.
   await Bun.write(join(folder, "tld.dat"), "com\nnet\norg\ntest\n");
-  if (isRoot) await chown(folder, await idOf("-u"), await idOf("-g"));
+  if (isRoot) await chown(folder, await readId("-u"), await readId("-g"));
   await chmod(folder, 0o755);
   const user = isRoot ? ["-u", "_rspamd", "-g", "_rspamd"] : [];
   const child = Bun.spawn([BINARY, "-f", "-c", join(folder, "rspamd.conf"), ...user], {
@@ -64,7 +64,7 @@ async function isUp(url: string): Promise<boolean> {
   return response?.ok ?? false;
 }
 
-async function idOf(flag: "-u" | "-g"): Promise<number> {
+async function readId(flag: "-u" | "-g"): Promise<number> {
   return Number(await Bun.$`id ${flag} _rspamd`.text());
 }
 

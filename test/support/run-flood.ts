@@ -8,7 +8,7 @@ import type { Flood } from "./flood.ts";
 // `startFlood` passes a flood of this form.
 const flood = (await Bun.stdin.json()) as Flood;
 const statuses: Record<string, number> = {};
-const body = new TextEncoder().encode(bodyOf(flood));
+const body = new TextEncoder().encode(buildBody(flood));
 const total = flood.total ?? Number.POSITIVE_INFINITY;
 let asked = 0;
 const stopped = new AbortController();
@@ -23,7 +23,7 @@ function finish(): never {
   process.exit(0);
 }
 
-function bodyOf({ content, bytes }: Flood): string {
+function buildBody({ content, bytes }: Flood): string {
   if (content === "objects") {
     const objects = Array.from({ length: Math.floor(bytes / 3) - 20 }, () => "{}").join(",");
     return `{"data":[${objects}]}`;

@@ -77,8 +77,8 @@ export async function runTestFiles(
   endGroup(child);
   running.delete(child);
   const { all, report } = await output;
-  const passed = countOf(report, "pass");
-  const failed = countOf(report, "fail");
+  const passed = readCount(report, "pass");
+  const failed = readCount(report, "fail");
   const told = toldByFile(report);
   // A file that contains no test has failed, even if none of its tests has, and so have files that crash or hang.
   const empty = files.filter((file) => !/\((?:pass|fail|skip|todo)\) /.test(told.get(file) ?? ""));
@@ -141,7 +141,7 @@ function closingLines(told: string): string {
 }
 
 /** The number in bun test's closing line ` 12 pass`. */
-function countOf(report: string, word: string): number {
+function readCount(report: string, word: string): number {
   const matches = Array.from(report.matchAll(new RegExp(`^ *(\\d+) ${word}$`, "gm")));
   return Number(matches.at(-1)?.[1] ?? 0);
 }

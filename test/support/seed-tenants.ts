@@ -110,7 +110,7 @@ function keyRow({ id, apiKey }: SeedTenant & { readonly apiKey: string }, create
   return { id: `key-${id}`, tenantId: id, hash: apiKeyHash(apiKey), prefix: apiKeyPrefix(apiKey), createdAt };
 }
 
-const domainNameOf = (id: string) => `${id}.example.test`;
+const formatDomainName = (id: string) => `${id}.example.test`;
 
 function templateRow(tenantId: string, { slug, ...template }: NonNullable<SeedTenant["template"]>) {
   return { tenantId, slug, channel: "email" as const, body: emailTemplateBody(template) };
@@ -119,7 +119,7 @@ function templateRow(tenantId: string, { slug, ...template }: NonNullable<SeedTe
 function domainRow({ id, dkimKeyPem }: SeedTenant, vault: Vault, createdAt: Date) {
   const isSigned = dkimKeyPem !== undefined;
   return {
-    domain: domainNameOf(id),
+    domain: formatDomainName(id),
     tenantId: id,
     // Without a key, only its own mail server is verified.
     relayEnabled: isSigned,
@@ -127,9 +127,9 @@ function domainRow({ id, dkimKeyPem }: SeedTenant, vault: Vault, createdAt: Date
     relayStatus: isSigned ? ("verified" as const) : ("pending" as const),
     smtpStatus: isSigned ? ("pending" as const) : ("verified" as const),
     selector: "wbseed",
-    privateKey: vault.seal({ tenantId: id, kind: "dkim", field: domainNameOf(id) }, dkimKeyPem ?? "none"),
+    privateKey: vault.seal({ tenantId: id, kind: "dkim", field: formatDomainName(id) }, dkimKeyPem ?? "none"),
     publicKey: "none",
-    returnPathHost: `bounce.${domainNameOf(id)}`,
+    returnPathHost: `bounce.${formatDomainName(id)}`,
     createdAt,
     findings: { all: [] },
   };
@@ -137,7 +137,7 @@ function domainRow({ id, dkimKeyPem }: SeedTenant, vault: Vault, createdAt: Date
 
 function credentialRow({ id, smtpUrl }: SeedTenant, vault: Vault) {
   const relay = smtpUrl === undefined ? {} : { smtp_url: smtpUrl };
-  const secret = emailSecret(id, { from_address: `mail@${domainNameOf(id)}`, ...relay });
+  const secret = emailSecret(id, { from_address: `mail@${formatDomainName(id)}`, ...relay });
   if (secret.kind !== "done") throw new Error(secret.why);
   const { place, text } = secret.value;
   return { tenantId: id, kind: "email", sealed: vault.seal(place, text) };

@@ -18,7 +18,7 @@ export function aTenant(overrides: Partial<Tenant> = {}): Tenant {
   };
 }
 
-export function directoryOf(tenants: readonly Tenant[]): TenantDirectory {
+export function createDirectory(tenants: readonly Tenant[]): TenantDirectory {
   const byId = new Map(tenants.map((tenant) => [tenant.tenantId, tenant]));
   return { byApiKey: () => null, byId: (tenantId) => byId.get(tenantId) ?? null };
 }

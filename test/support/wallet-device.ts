@@ -81,7 +81,7 @@ export class WalletDevice {
 
   /** Puts the pass on the device and registers it; returns the status of the registration. */
   async add(pass: DevicePass): Promise<number> {
-    this.held.set(keyOf(pass), { ...pass, lastModified: null, mayBeAhead: false });
+    this.held.set(formatKey(pass), { ...pass, lastModified: null, mayBeAhead: false });
     return this.register(pass);
   }
 
@@ -108,7 +108,7 @@ export class WalletDevice {
     const bytes = await answer.bytes();
     if (answer.status !== 200) return { status: answer.status, bytes };
     await this.fetch({ ...pass, lastModified: null, mayBeAhead: false }, false);
-    const got = this.bytesOf(pass);
+    const got = this.getBytes(pass);
     if (got === null || "personalization.json" in unzipSync(got)) {
       await this.complain(pass, `The pass '${serial}' was personalized and still asks`);
     }
@@ -116,20 +116,20 @@ export class WalletDevice {
   }
 
   async remove(pass: DevicePass): Promise<number> {
-    this.held.delete(keyOf(pass));
+    this.held.delete(formatKey(pass));
     const headers = { authorization: `ApplePass ${pass.authenticationToken}` };
     return (await fetch(this.registrationUrl(pass), { method: "DELETE", headers })).status;
   }
 
   /** The file on the device. */
-  bytesOf(pass: Pick<DevicePass, "passTypeId" | "serial">): Uint8Array | null {
-    return this.held.get(keyOf(pass))?.bytes ?? null;
+  getBytes(pass: Pick<DevicePass, "passTypeId" | "serial">): Uint8Array | null {
+    return this.held.get(formatKey(pass))?.bytes ?? null;
   }
 
   /** A push for the pass type. Several pushes during one round count as one, as on Apple's devices. */
   push(passTypeId: string): void {
     this.pushes += 1;
-    const round = this.roundOf(passTypeId);
+    const round = this.ensureRound(passTypeId);
     if (round.running !== null) {
       round.again = true;
       return;
@@ -158,13 +158,13 @@ export class WalletDevice {
   }
 
   private async update(passTypeId: string, round: Round): Promise<void> {
-    const [first] = this.passesOf(passTypeId);
+    const [first] = this.listPasses(passTypeId);
     if (first === undefined) return;
     const url = new URL(`${first.serviceUrl}/v1/devices/${this.deviceId}/registrations/${passTypeId}`);
     if (round.tag !== null) url.searchParams.set("passesUpdatedSince", round.tag);
     const answer = await this.ask(url);
-    const ahead = new Set(this.passesOf(passTypeId).flatMap((pass) => (pass.mayBeAhead ? [pass.serial] : [])));
-    for (const pass of this.passesOf(passTypeId)) this.held.set(keyOf(pass), { ...pass, mayBeAhead: false });
+    const ahead = new Set(this.listPasses(passTypeId).flatMap((pass) => (pass.mayBeAhead ? [pass.serial] : [])));
+    for (const pass of this.listPasses(passTypeId)) this.held.set(formatKey(pass), { ...pass, mayBeAhead: false });
     if (answer.status === 204) {
       if (round.late > 0) round.late -= 1;
       else await this.complain(first, spurious(round.tag));
@@ -178,7 +178,7 @@ export class WalletDevice {
     else if (tag === round.tag)
       await this.complain(first, `${response} the lastUpdated tag (${tag}) remained the same`);
     for (const serial of serials) {
-      const pass = this.held.get(keyOf({ passTypeId, serial }));
+      const pass = this.held.get(formatKey({ passTypeId, serial }));
       if (pass === undefined) await this.complain(first, `Update requested for unregistered serial number ${serial}`);
       else await this.fetch(pass, ahead.has(serial));
     }
@@ -211,7 +211,7 @@ export class WalletDevice {
       const complaint = `Server ignored the 'if-modified-since' header (${modified}) and returned the full unchanged pass`;
       await this.complain(pass, complaint);
     }
-    this.held.set(keyOf(pass), { ...pass, bytes, lastModified: modified, mayBeAhead: true });
+    this.held.set(formatKey(pass), { ...pass, bytes, lastModified: modified, mayBeAhead: true });
   }
 
   /** Retries while the service has trouble, with growing pauses. */
@@ -234,18 +234,18 @@ export class WalletDevice {
     return `${serviceUrl}/v1/devices/${this.deviceId}/registrations/${passTypeId}/${encodeURIComponent(serial)}`;
   }
 
-  private passesOf(passTypeId: string): readonly HeldPass[] {
+  private listPasses(passTypeId: string): readonly HeldPass[] {
     return [...this.held.values()].filter((pass) => pass.passTypeId === passTypeId);
   }
 
-  private roundOf(passTypeId: string): Round {
+  private ensureRound(passTypeId: string): Round {
     const round = this.rounds.get(passTypeId) ?? { running: null, again: false, tag: null, late: 0 };
     this.rounds.set(passTypeId, round);
     return round;
   }
 }
 
-function keyOf({ passTypeId, serial }: Pick<DevicePass, "passTypeId" | "serial">): string {
+function formatKey({ passTypeId, serial }: Pick<DevicePass, "passTypeId" | "serial">): string {
   return `${passTypeId} ${serial}`;
 }
 

@@ -73,7 +73,7 @@ async function putOnDevice(deviceId: string): Promise<void> {
   await devices.register({ deviceId, passId: deviceId, passTypeId, pushToken: "aa" });
 }
 
-async function rowsOf(table: string): Promise<number> {
+async function countRows(table: string): Promise<number> {
   const found: unknown = await front.database.db.execute(
     sql`SELECT count(*)::int AS n FROM ${sql.identifier(table)} WHERE tenant_id = ${id}`,
   );
@@ -134,14 +134,14 @@ test("everything of a deleted tenant leaves the registry, once its jobs have end
   const { work, hastened, removed } = removals();
   await work.round();
   // Jobs first.
-  expect([hastened.includes(id), await rowsOf("suppressions")]).toEqual([true, 3]);
+  expect([hastened.includes(id), await countRows("suppressions")]).toEqual([true, 3]);
   front.queue.queued.splice(0);
   await work.round();
   for (const table of ["keys", "templates", "credentials", "suppressions", "passes"])
-    expect(await rowsOf(table)).toBe(0);
+    expect(await countRows(table)).toBe(0);
   const phone = eq(passDevices.deviceId, `phone-of-${id}`);
   expect(await front.database.db.select().from(passDevices).where(phone)).toEqual([]);
-  expect(await rowsOf("token_movements")).toBe(1);
+  expect(await countRows("token_movements")).toBe(1);
   expect(removed).toContain(id);
   const answer = await remove(`?confirm=${id}`);
   expect([answer.status, answer.body]).toEqual([200, { id, state: "deleted", unfinished: 0 }]);
@@ -176,7 +176,7 @@ test("a tenant is not removed before its last event is recorded, which goes with
   const { work, removed } = removals({ history });
   for (let round = 0; round < 3; round += 1) await work.round();
   expect((await remove(`?confirm=${id}`)).body).toEqual({ id, state: "deleting", unfinished: 0 });
-  expect([await rowsOf("suppressions"), removed]).toEqual([1, []]);
+  expect([await countRows("suppressions"), removed]).toEqual([1, []]);
   // The recorder is back.
   stored.add(id);
   unrecorded.delete(id);
@@ -184,5 +184,5 @@ test("a tenant is not removed before its last event is recorded, which goes with
   expect((await remove(`?confirm=${id}`)).body["state"]).toBe("deleting");
   await work.round();
   expect((await remove(`?confirm=${id}`)).body["state"]).toBe("deleted");
-  expect([stored.size, await rowsOf("suppressions"), removed]).toEqual([0, 0, [id]]);
+  expect([stored.size, await countRows("suppressions"), removed]).toEqual([0, 0, [id]]);
 });

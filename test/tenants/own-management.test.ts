@@ -30,15 +30,15 @@ interface Made {
   readonly key: string;
 }
 
-async function keyOf(scopes: readonly string[], tenant = "acme"): Promise<Made> {
+async function createKey(scopes: readonly string[], tenant = "acme"): Promise<Made> {
   const { body } = await front.operate("POST", `/tenants/${tenant}/keys`, { scopes });
   return { id: String(body["key_id"]), key: String(body["api_key"]) };
 }
 
-const errorOf = ({ status, body }: Answer) => [status, body["error"]];
+const getError = ({ status, body }: Answer) => [status, body["error"]];
 
 test("a key of an operator allows what its scopes say, without any everything, and the list says so", async () => {
-  const send = await keyOf(["send"]);
+  const send = await createKey(["send"]);
   const all = await front.operate("POST", "/tenants/acme/keys", { scopes: null });
   const { body } = await front.operate("GET", "/tenants/acme/keys");
   expect(body["keys"]).toContainEqual(expect.objectContaining({ key_id: send.id, scopes: ["send"] }));
@@ -47,7 +47,7 @@ test("a key of an operator allows what its scopes say, without any everything, a
   );
   const message = { to_address: "ann@example.com", template_id: "welcome" };
   expect((await own("POST", "/send/email", message, send.key)).status).toBe(202);
-  expect(errorOf(await own("GET", "/domains", undefined, send.key))).toEqual([
+  expect(getError(await own("GET", "/domains", undefined, send.key))).toEqual([
     403,
     "this API key lacks the scope read, which the call needs",
   ]);
@@ -59,12 +59,12 @@ test.each<[unknown, string]>([
   [{ scopes: ["send", "send"] }, "scopes must be a list of send, read, manage, each once, at least one"],
   [{ scopes: "send" }, "scopes must be a list of send, read, manage, each once, at least one"],
 ])("a key is not made of %j", async (given, error) => {
-  expect(errorOf(await front.operate("POST", "/tenants/acme/keys", given))).toEqual([400, error]);
-  expect(errorOf(await own("POST", "/keys", given))).toEqual([400, error]);
+  expect(getError(await front.operate("POST", "/tenants/acme/keys", given))).toEqual([400, error]);
+  expect(getError(await own("POST", "/keys", given))).toEqual([400, error]);
 });
 
 test("a call that lacks its scope is counted, and nothing of it is done or told", async () => {
-  const read = await keyOf(["read"]);
+  const read = await createKey(["read"]);
   const before = front.queue.queued.length;
   const { status, headers, body } = await own("POST", "/send/email", { to: 1 }, read.key);
   expect([status, body["error"], headers.has("ratelimit-remaining")]).toEqual([
@@ -76,11 +76,11 @@ test("a call that lacks its scope is counted, and nothing of it is done or told"
 });
 
 test("a tenant makes keys with its own scopes at most, sees them without the keys, and revokes them", async () => {
-  const manage = await keyOf(["read", "manage"]);
+  const manage = await createKey(["read", "manage"]);
   const made = await own("POST", "/keys", { name: "reports", scopes: ["read"] }, manage.key);
   expect([made.status, Object.keys(made.body)]).toEqual([201, ["key_id", "api_key"]]);
   const like = await own("POST", "/keys", undefined, manage.key);
-  expect(errorOf(await own("POST", "/keys", { scopes: ["read", "send"] }, manage.key))).toEqual([
+  expect(getError(await own("POST", "/keys", { scopes: ["read", "send"] }, manage.key))).toEqual([
     403,
     "a key cannot give what it lacks itself: this one lacks the scope send",
   ]);
@@ -99,16 +99,16 @@ test("a tenant makes keys with its own scopes at most, sees them without the key
 });
 
 test("a tenant neither sees nor revokes another's keys", async () => {
-  const { id } = await keyOf(["send"], "other");
+  const { id } = await createKey(["send"], "other");
   expect((await own("GET", "/keys")).text).not.toContain(id);
-  expect(errorOf(await own("DELETE", `/keys/${id}`))).toEqual([404, "there is no such key"]);
+  expect(getError(await own("DELETE", `/keys/${id}`))).toEqual([404, "there is no such key"]);
 });
 
 test("a tenant keeps one key that allows manage and has not expired; an operator may revoke that as well", async () => {
   await front.operate("POST", "/tenants", { id: "single", name: "Single" });
-  const manage = await keyOf(["manage"], "single");
-  await keyOf(["send", "read"], "single");
-  expect(errorOf(await own("DELETE", `/keys/${manage.id}`, undefined, manage.key))).toEqual([
+  const manage = await createKey(["manage"], "single");
+  await createKey(["send", "read"], "single");
+  expect(getError(await own("DELETE", `/keys/${manage.id}`, undefined, manage.key))).toEqual([
     409,
     "this is the last key that allows manage: make another one first, or ask an operator",
   ]);
@@ -119,7 +119,7 @@ test("a tenant keeps one key that allows manage and has not expired; an operator
 
 test("two keys that revoke each other at one time leave one", async () => {
   await front.operate("POST", "/tenants", { id: "duel", name: "Duel" });
-  const [one, other] = [await keyOf(["manage"], "duel"), await keyOf(["manage"], "duel")];
+  const [one, other] = [await createKey(["manage"], "duel"), await createKey(["manage"], "duel")];
   const ends = await Promise.all([
     own("DELETE", `/keys/${other.id}`, undefined, one.key),
     own("DELETE", `/keys/${one.id}`, undefined, other.key),
@@ -132,12 +132,12 @@ test("two keys that revoke each other at one time leave one", async () => {
 
 test("a tenant has a share of keys and of templates, which operators may go beyond", async () => {
   await front.operate("POST", "/tenants", { id: "full", name: "Full" });
-  const { key } = await keyOf(["manage"], "full");
+  const { key } = await createKey(["manage"], "full");
   const { db } = front.database;
   await db.execute(sql`
     insert into keys (id, tenant_id, hash, prefix, created_at)
     select 'full-' || n, 'full', 'hash-' || n, 'wb_', now() from generate_series(1, 99) n`);
-  expect(errorOf(await own("POST", "/keys", {}, key))).toEqual([
+  expect(getError(await own("POST", "/keys", {}, key))).toEqual([
     409,
     "A tenant has at most 100 keys: delete one that is not used.",
   ]);
@@ -148,7 +148,7 @@ test("a tenant has a share of keys and of templates, which operators may go beyo
     insert into templates (tenant_id, slug, channel, body)
     select 'full', 't-' || n, 'email', '{"subject":"x","html":"x","text":null}'::jsonb from generate_series(1, 1000) n`);
   expect((await own("PUT", "/templates/t-1", template, key)).status).toBe(200);
-  expect(errorOf(await own("PUT", "/templates/one-more", template, key))).toEqual([
+  expect(getError(await own("PUT", "/templates/one-more", template, key))).toEqual([
     409,
     "A tenant has at most 1000 templates: delete one that is not used.",
   ]);
@@ -159,7 +159,7 @@ test("a tenant has a share of keys and of templates, which operators may go beyo
     insert into templates (tenant_id, slug, channel, body)
     select 'full', 'large-' || n, 'email', jsonb_build_object('subject', 'x', 'html', repeat('x', 4200000))
     from generate_series(1, 2) n`);
-  expect(errorOf(await own("PUT", "/templates/one-more", template, key))).toEqual([
+  expect(getError(await own("PUT", "/templates/one-more", template, key))).toEqual([
     409,
     "A tenant has at most 8388608 bytes of templates: delete one that is not used.",
   ]);
@@ -174,11 +174,11 @@ test("a tenant keeps its templates, previews them, and sends one as a test withi
   const preview = await own("POST", "/templates/hello/preview", { data: { name: "Ann" } });
   expect(preview.body).toMatchObject({ subject: "Hi Ann", html: "<p>Hi Ann</p>" });
   expect((await own("POST", "/templates/hello/test", { to_address: "ann@example.com" })).status).toBe(202);
-  expect(errorOf(await own("PUT", "/templates/broken", { ...template, html: "{{name}}" }))[0]).toBe(400);
+  expect(getError(await own("PUT", "/templates/broken", { ...template, html: "{{name}}" }))[0]).toBe(400);
   expect((await own("GET", "/templates/broken")).status).toBe(404);
 
   await front.operate("POST", "/tenants/acme/hold", { channels: ["email"] });
-  expect(errorOf(await own("POST", "/templates/hello/test", { to_address: "ann@example.com" }))).toEqual([
+  expect(getError(await own("POST", "/templates/hello/test", { to_address: "ann@example.com" }))).toEqual([
     403,
     "sends of this tenant on email are on hold",
   ]);
@@ -196,7 +196,7 @@ test("a tenant puts recipients on its list of suppressions and takes them off ag
   expect((await front.operate("GET", "/tenants/other/suppressions")).body["suppressions"]).toEqual([]);
   expect((await own("PUT", "/suppressions/ann", {})).status).toBe(400);
   expect((await own("DELETE", path)).status).toBe(204);
-  expect(errorOf(await own("DELETE", path))).toEqual([404, "this address is not suppressed"]);
+  expect(getError(await own("DELETE", path))).toEqual([404, "this address is not suppressed"]);
   expect([...front.queue.suppressed]).toEqual([]);
 });
 
@@ -210,16 +210,16 @@ test("a tenant keeps its names for chat templates, and a send uses them", async 
     202,
     expect.stringContaining("order_shipped_hx0123"),
   ]);
-  expect(errorOf(await own("PUT", "/aliases/shipped", { meta_name: "x", header: { type: "image", size: 1 } }))).toEqual(
-    [400, "unknown field: header[size]"],
-  );
+  expect(
+    getError(await own("PUT", "/aliases/shipped", { meta_name: "x", header: { type: "image", size: 1 } })),
+  ).toEqual([400, "unknown field: header[size]"]);
   expect((await own("DELETE", "/aliases/shipped")).status).toBe(204);
   expect((await own("GET", "/aliases/shipped")).status).toBe(404);
 });
 
 test("a tenant's aliases take a bounded part of every process's memory, however few they are", async () => {
   await front.addTenant("wordy", "pro");
-  const { key } = await keyOf(["manage"], "wordy");
+  const { key } = await createKey(["manage"], "wordy");
   const params = Array.from({ length: 200 }, () => "é".repeat(200));
   const put = (alias: string, given: readonly string[]) =>
     own("PUT", `/aliases/${alias}`, { meta_name: "m", params: given }, key);
@@ -227,7 +227,7 @@ test("a tenant's aliases take a bounded part of every process's memory, however 
     insert into aliases (tenant_id, alias, meta_name, params)
     select 'wordy', 'alias-' || n, 'm', array_fill(repeat('é', 200), array[200]) from generate_series(0, 94) n`);
   expect((await put("alias-95", params)).status).toBe(200);
-  expect(errorOf(await put("alias-96", params))).toEqual([
+  expect(getError(await put("alias-96", params))).toEqual([
     409,
     "A tenant has at most 8388608 bytes of aliases: delete one that is not used.",
   ]);
@@ -236,7 +236,7 @@ test("a tenant's aliases take a bounded part of every process's memory, however 
 });
 
 test("a change that a tenant makes is in the audit log as its key's, without secrets and people", async () => {
-  const { id, key } = await keyOf(["manage"]);
+  const { id, key } = await createKey(["manage"]);
   const made = await own("POST", "/keys", { name: "audited" }, key);
   await own("PUT", "/suppressions/bob@example.com", {}, key);
   await own("DELETE", "/keys/none", undefined, key);
@@ -254,8 +254,8 @@ test("a change that a tenant makes is in the audit log as its key's, without sec
 
 test("a tenant's refused calls take a bounded number of rows of the audit log a day, which count them all", async () => {
   await front.addTenant("noisy", "pro");
-  const { id, key } = await keyOf(["manage"], "noisy");
-  const second = await keyOf(["manage"], "noisy");
+  const { id, key } = await createKey(["manage"], "noisy");
+  const second = await createKey(["manage"], "noisy");
   const noise = Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`member_${"x".repeat(30)}_${at}`, 1]));
   for (let call = 0; call < 130; call += 1) {
     expect((await own("DELETE", `/keys/none-${call}`, undefined, key)).status).toBe(404);
@@ -281,14 +281,14 @@ test("a tenant's refused calls take a bounded number of rows of the audit log a 
 test("of a tenant's changes ten thousand a day have rows of their own, whatever another tenant does, and each has a row", () => {
   let nowMs = 0;
   const shares = new AuditShares(Object.assign(new SkippingClock(), { nowMs: () => nowMs }));
-  const rowOf = (tenantId: string, id: number) =>
+  const findRow = (tenantId: string, id: number) =>
     shares.sumFor(tenantId, { action: "putOwnKey", status: 200, id }) ?? id;
-  for (let id = 1; id <= 10_000; id += 1) expect(rowOf("acme", id)).toBe(id);
-  expect([10_001, 10_002, 10_003].map((id) => rowOf("acme", id))).toEqual([10_001, 10_001, 10_001]);
-  expect(rowOf("other", 10_004)).toBe(10_004);
+  for (let id = 1; id <= 10_000; id += 1) expect(findRow("acme", id)).toBe(id);
+  expect([10_001, 10_002, 10_003].map((id) => findRow("acme", id))).toEqual([10_001, 10_001, 10_001]);
+  expect(findRow("other", 10_004)).toBe(10_004);
   expect(shares.sumFor("acme", { action: "putOwnKey", status: 404, id: 10_005 })).toBeNull();
   nowMs = 86_400_000;
-  expect(rowOf("acme", 10_006)).toBe(10_006);
+  expect(findRow("acme", 10_006)).toBe(10_006);
 });
 
 test("a tenant that changes things without end waits, and another one does not", () => {

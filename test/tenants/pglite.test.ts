@@ -10,7 +10,7 @@ const home = await mkdtemp(join(tmpdir(), "waybill-pglite-"));
 const folder = join(home, "postgres");
 afterAll(() => rm(home, { recursive: true, force: true }));
 
-const countOf = async (db: Awaited<ReturnType<typeof openPglite>>["db"]) => {
+const countFacts = async (db: Awaited<ReturnType<typeof openPglite>>["db"]) => {
   const [row] = await db.select({ count: sql<number>`count(*)::int` }).from(sql`facts`);
   return row?.count;
 };
@@ -33,7 +33,7 @@ test("rows written before kill -9 are there after it", async () => {
   writer.kill("SIGKILL");
   await writer.exited;
   const database = await openPglite(folder);
-  expect(await countOf(database.db)).toBe(200);
+  expect(await countFacts(database.db)).toBe(200);
   await database.close();
 }, 300_000);
 

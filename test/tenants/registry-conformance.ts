@@ -142,7 +142,7 @@ export function registryConformance(name: string, create: () => Promise<TestData
       test("each tenant is on exactly one page", async () => {
         for (let count = 0; count < 5; count += 1) await newTenant();
         const seen: string[] = [];
-        for await (const { id } of allOf((cursor) => registry.tenants(cursor, 2))) seen.push(id);
+        for await (const { id } of readAllPages((cursor) => registry.tenants(cursor, 2))) seen.push(id);
         expect(seen).toEqual([...new Set(seen)].sort());
         expect(seen.length).toBeGreaterThanOrEqual(5);
       });
@@ -439,7 +439,7 @@ export function registryConformance(name: string, create: () => Promise<TestData
         for (const one of refused) expect(one).toEqual({ kind: "out_of_range", balance: 0 });
         expect((await must(registry.tenant(id))).tokens).toBe(0);
         const balances: number[] = [];
-        for await (const { balance } of allOf((cursor) => registry.tokenMovements(id, cursor, 7)))
+        for await (const { balance } of readAllPages((cursor) => registry.tokenMovements(id, cursor, 7)))
           balances.push(balance);
         expect(balances).toEqual(Array.from({ length: 31 }, (_, n) => n));
       }, 90_000);
@@ -504,7 +504,7 @@ async function refusal(asked: Promise<Done<unknown> | { readonly kind: string }>
   return result;
 }
 
-async function* allOf<T>(
+async function* readAllPages<T>(
   page: (cursor: string | null) => Promise<Done<Page<T>> | { readonly kind: string }>,
 ): AsyncGenerator<T> {
   let cursor: string | null = null;

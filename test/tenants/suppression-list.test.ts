@@ -70,7 +70,7 @@ class World implements SuppressionRegistry, SuppressionIndex {
       if (!isList) this.index.set(address, reason);
       // As the registry does, which does not store an erased address again.
       const erased = recipients.erasedName(tenant.tenantId, address);
-      const name = this.namesOf(readSuppressionName(erased).address).length > 0 ? erased : address;
+      const name = this.findNames(readSuppressionName(erased).address).length > 0 ? erased : address;
       if (isList) this.list.set(name, reason);
       // The list's callers read the record, the index's nothing.
       return done(this.record(name, reason)) as never;
@@ -88,17 +88,17 @@ class World implements SuppressionRegistry, SuppressionIndex {
   }
   eraseSuppression(_of: string, address: string, isAdded: boolean): Promise<Done<ErasedNames>> {
     return this.call("list.erase", () => {
-      const names = this.namesOf(address);
+      const names = this.findNames(address);
       for (const name of isAdded ? new Set([...names, address]) : names) {
         const erased = recipients.erasedName(tenant.tenantId, name);
         if (!this.list.has(erased)) this.list.set(erased, this.list.get(name) ?? "manual");
         this.list.delete(name);
       }
-      const erased = this.namesOf(recipients.erasedName(tenant.tenantId, address)).map(readSuppressionName);
+      const erased = this.findNames(recipients.erasedName(tenant.tenantId, address)).map(readSuppressionName);
       return done({ rows: names.length, names: erased.map(({ topic }) => suppressionName(address, topic)) });
     });
   }
-  private namesOf(address: string): readonly string[] {
+  private findNames(address: string): readonly string[] {
     return [...this.list.keys()].filter((name) => readSuppressionName(name).address === address);
   }
   suppressionReason(_of: string, address: string): Promise<SuppressionReason | null> {

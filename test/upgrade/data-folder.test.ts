@@ -7,9 +7,9 @@ import { migrateEventStore } from "../../src/events/schema/migrate-event-store.t
 import { settleForPowerCuts } from "../../src/events/schema/power-cuts.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { runCommand } from "../support/command.ts";
-import { expectBalance, schemaOf } from "../support/event-store-checker.ts";
+import { expectBalance, readSchema } from "../support/event-store-checker.ts";
 import { eventually } from "../support/eventually.ts";
-import { buildOf, commitOf, type FormerBuild } from "../support/former-build.ts";
+import { type FormerBuild, findCommit, prepareBuild } from "../support/former-build.ts";
 import { freePort } from "../support/free-port.ts";
 import { isAlive } from "../support/is-alive.ts";
 import { copyEmptyPostgres } from "../support/made-home.ts";
@@ -32,7 +32,7 @@ import { OutsideWorld } from "./outside-world.ts";
  * release on it afterwards.
  * `UPGRADE_FOLDER_FROM=<commit>` makes it by another build.
  */
-const FROM = commitOf(process.env["UPGRADE_FOLDER_FROM"] ?? "af0331a");
+const FROM = findCommit(process.env["UPGRADE_FOLDER_FROM"] ?? "af0331a");
 const missing = FROM === null ? "the history does not reach back to af0331a" : null;
 
 if (missing !== null) test.skip(`an upgrade of a data folder: ${missing}`, () => undefined);
@@ -52,7 +52,7 @@ describe.skipIf(missing !== null)("a data folder of a former release", () => {
   beforeAll(async () => {
     folders = undo.add(await mkdtemp(join(tmpdir(), "waybill-upgrade-")), (path) => rm(path, { recursive: true }));
     world = undo.add(await OutsideWorld.start(), (it) => it.stop());
-    former = undo.add(await buildOf(FROM ?? ""), (it) => it.remove());
+    former = undo.add(await prepareBuild(FROM ?? ""), (it) => it.remove());
     environment = { ...world.environment, PORT: String(await freePort()) };
     await copyEmptyPostgres(join(folders, "killed/postgres"));
 
@@ -109,8 +109,8 @@ describe.skipIf(missing !== null)("a data folder of a former release", () => {
       const history = await eventually(
         `all events of ${tenant}`,
         async () => {
-          const events = await life.historyOf(tenant);
-          return events.length >= life.eventsOf(tenant) ? events : null;
+          const events = await life.fetchHistory(tenant);
+          return events.length >= life.countEvents(tenant) ? events : null;
         },
         PATIENCE_MS,
       );
@@ -189,7 +189,7 @@ async function expectWholeEventStore(folder: string): Promise<void> {
     const fresh = { database: "fresh", cluster: null };
     await migrateEventStore(migrating, fresh);
     await settleForPowerCuts(migrating, fresh);
-    expect(await schemaOf(clickhouse, "waybill")).toBe(await schemaOf(clickhouse, "fresh"));
+    expect(await readSchema(clickhouse, "waybill")).toBe(await readSchema(clickhouse, "fresh"));
   } finally {
     await chdb.close();
   }

@@ -141,12 +141,12 @@ export class FormerLife {
     this.once = { ...this.once, jobId: await this.mail(this.once.to, { events: ["sent"] }, { headers: key }) };
     await this.chat("5491122334455", ["sent", "delivered"]);
     for (const jobId of this.jobs.keys()) await this.ended(jobId);
-    for (const link of linksOf(world.sources.get("ann@example.com"))) await fetch(link, { redirect: "manual" });
+    for (const link of extractLinks(world.sources.get("ann@example.com"))) await fetch(link, { redirect: "manual" });
     await callBack(this.waybill, [status(world.wamids.get("5491122334455") ?? "", "delivered")]);
     await this.makePasses();
     await eventually(
       "the history is written",
-      async () => (await this.historyOf("acme")).length === this.eventsOf("acme"),
+      async () => (await this.fetchHistory("acme")).length === this.countEvents("acme"),
       PATIENCE_MS,
     );
   }
@@ -179,14 +179,14 @@ export class FormerLife {
   /** Reads what must be the same whatever release runs. */
   async remember(): Promise<void> {
     for (const path of READ) this.read.set(path, (await this.operator("GET", path)).body);
-    for (const event of await this.historyOf("acme")) this.events.set(event.event_id, event);
+    for (const event of await this.fetchHistory("acme")) this.events.set(event.event_id, event);
   }
 
   async expectRemembered(): Promise<void> {
     for (const [path, body] of this.read) {
       expect([path, (await this.operator("GET", path)).body]).toMatchObject([path, body]);
     }
-    const events = new Map((await this.historyOf("acme")).map((event) => [event.event_id, event]));
+    const events = new Map((await this.fetchHistory("acme")).map((event) => [event.event_id, event]));
     for (const [id, event] of this.events) expect(events.get(id)).toEqual(event);
   }
 
@@ -219,10 +219,10 @@ export class FormerLife {
     expect(repeated).toMatchObject({ status: 202, body: { job_id: this.once.jobId } });
 
     const source = world.sources.get("dan@example.com");
-    const [, click = ""] = linksOf(source);
+    const [, click = ""] = extractLinks(source);
     const clicked = await fetch(click, { redirect: "manual" });
     expect([clicked.status, clicked.headers.get("location")]).toEqual([302, "https://shop.example/?a=1"]);
-    expect((await fetch(unsubscribeLinkOf(source), { method: "POST" })).status).toBe(200);
+    expect((await fetch(extractUnsubscribeLink(source), { method: "POST" })).status).toBe(200);
     for (const [to, reason] of [
       ["dan@example.com", "unsubscribed"],
       ["cyd@example.com", "manual"],
@@ -244,7 +244,7 @@ export class FormerLife {
     await eventually(
       "the report has found its job",
       async () => {
-        return (await this.historyOf("acme")).some(({ event_type }) => event_type === "read");
+        return (await this.fetchHistory("acme")).some(({ event_type }) => event_type === "read");
       },
       PATIENCE_MS,
     );
@@ -273,7 +273,7 @@ export class FormerLife {
     );
     device.push(pass.passTypeId);
     await device.idle();
-    expect(JSON.stringify(passJson(device.bytesOf(pass)))).toContain('"value":"2"');
+    expect(JSON.stringify(passJson(device.getBytes(pass)))).toContain('"value":"2"');
     expect(device.complaints).toEqual([]);
     expect((await this.call("GET", `/v1/passes/${this.googlePassId}/status`)).body).toMatchObject({
       version: 1,
@@ -282,7 +282,7 @@ export class FormerLife {
     expect((await waybill.operator("GET", "/tenants/acme")).body.tokens).toBe(TOKENS - 2);
   }
 
-  async historyOf(tenant: string): Promise<readonly HistoryEvent[]> {
+  async fetchHistory(tenant: string): Promise<readonly HistoryEvent[]> {
     const path = `/v1/events?${recently()}&limit=500`;
     // Without a channel the list holds e-mail and chat.
     const lists = [path, `${path}&channel=wallet`].map((one) => this.waybill.request(this.apiKey(tenant), "GET", one));
@@ -290,7 +290,7 @@ export class FormerLife {
   }
 
   /** How many events the tenant's jobs have when all have ended. */
-  eventsOf(tenant: string): number {
+  countEvents(tenant: string): number {
     return [...this.jobs.values()]
       .filter((job) => job.tenant === tenant)
       .reduce((sum, { events }) => sum + events.length, 0);
@@ -389,13 +389,13 @@ export async function callBack(waybill: Waybill, statuses: readonly object[]): P
 }
 
 /** The pixel and the first tracked link of a message as it came. */
-export function linksOf(source = ""): readonly string[] {
+export function extractLinks(source = ""): readonly string[] {
   const html = source.replaceAll("=\r\n", "").replaceAll("=3D", "=");
   return [/src="(http[^"]+\/t\/o\/[^"]+)"/, /href="(http[^"]+\/t\/c\/[^"]+)"/].flatMap(
     (link) => link.exec(html)?.[1] ?? [],
   );
 }
 
-export function unsubscribeLinkOf(source = ""): string {
+export function extractUnsubscribeLink(source = ""): string {
   return /^List-Unsubscribe: <(http[^>]+)>/im.exec(source)?.[1] ?? "";
 }

@@ -3,7 +3,7 @@ import { Balancer } from "../support/balancer.ts";
 import { startEngine } from "../support/clickhouse-event-store.ts";
 import { runCommand } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
-import { buildOf, commitOf, type FormerBuild, hasDrainGrace, queueFormatOf } from "../support/former-build.ts";
+import { type FormerBuild, findCommit, hasDrainGrace, prepareBuild, readQueueFormat } from "../support/former-build.ts";
 import { freePort } from "../support/free-port.ts";
 import { createTenants, finishedEvents, type LoadTenant } from "../support/load.ts";
 import { createPostgres, type PostgresServer, postgresMissing } from "../support/postgres.ts";
@@ -12,7 +12,7 @@ import { type SmtpSink, startSmtpSink } from "../support/smtp-sink.ts";
 import { startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
 
 /** The build that is replaced: a commit, by default the one before this. */
-const FROM = commitOf(process.env["UPGRADE_FROM"] ?? "HEAD~1");
+const FROM = findCommit(process.env["UPGRADE_FROM"] ?? "HEAD~1");
 const PROCESSES = 3;
 const SENDERS = 3;
 const SEND_PAUSE_MS = 20;
@@ -44,13 +44,13 @@ describe.skipIf(missing !== null)("an upgrade from the former build", () => {
 
   beforeAll(async () => {
     [former, redis, postgres, clickhouse, sink] = await Promise.all([
-      buildOf(FROM ?? ""),
+      prepareBuild(FROM ?? ""),
       startRedis(),
       createPostgres(),
       startEngine(),
       startSmtpSink(),
     ]);
-    isSameFormat = (await queueFormatOf(former.root)) === (await queueFormatOf());
+    isSameFormat = (await readQueueFormat(former.root)) === (await readQueueFormat());
     const { url: CLICKHOUSE_URL, user: CLICKHOUSE_USER, password: CLICKHOUSE_PASSWORD } = clickhouse.server.address;
     const events = { CLICKHOUSE_URL, CLICKHOUSE_USER, CLICKHOUSE_PASSWORD };
     const stores = { REDIS_URL: redis.url, DATABASE_URL: postgres.url, ...events };
@@ -144,12 +144,12 @@ describe.skipIf(missing !== null)("an upgrade from the former build", () => {
     await old.stop();
     const environment = async () => ({ ...urls, WAYBILL_HOME: await newHome() });
     const newer = await runCommand(["serve"], await environment());
-    expect([newer.code, linesOf(newer.errors)]).toEqual([2, [expect.stringMatching(/queue|schema/i)]]);
+    expect([newer.code, findPlainLines(newer.errors)]).toEqual([2, [expect.stringMatching(/queue|schema/i)]]);
     await migrate();
     // A build from before there were formats looks for none.
-    if ((await queueFormatOf(former.root)) > 1) {
+    if ((await readQueueFormat(former.root)) > 1) {
       const older = await runCommand(["serve"], await environment(), former.root);
-      expect([older.code, linesOf(older.errors)]).toEqual([2, [expect.stringMatching(/queue/i)]]);
+      expect([older.code, findPlainLines(older.errors)]).toEqual([2, [expect.stringMatching(/queue/i)]]);
     }
     const next = await start(await freePort());
     expect((await next.request(tenant.apiKey, "POST", "/v1/send/email", HTML)).status).toBe(202);
@@ -159,7 +159,7 @@ describe.skipIf(missing !== null)("an upgrade from the former build", () => {
 
 const HTML = { to_address: "ann@example.com", subject: "Hello", html: "<p>Hello</p>" };
 
-function linesOf(errors: string): string[] {
+function findPlainLines(errors: string): string[] {
   return errors.split("\n").filter((line) => line !== "" && !line.startsWith("{"));
 }
 

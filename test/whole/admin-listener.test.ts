@@ -14,13 +14,13 @@ async function start(environment: Record<string, string>): Promise<Waybill> {
   return undo.add(await startWaybill(home.path, environment), (server) => server.kill());
 }
 
-async function statusOf(url: string, headers: Record<string, string> = {}): Promise<number> {
+async function fetchStatus(url: string, headers: Record<string, string> = {}): Promise<number> {
   const response = await fetch(url, { headers });
   await response.body?.cancel();
   return response.status;
 }
 
-async function tokenOf({ home }: Waybill): Promise<Record<string, string>> {
+async function readToken({ home }: Waybill): Promise<Record<string, string>> {
   return { authorization: `Bearer ${(await readFile(join(home, "operator-token"), "utf8")).trim()}` };
 }
 
@@ -46,22 +46,22 @@ describe.each([["one process", "1"] as const, ["several processes", "api=2,dispa
       const waybill = await start({ PROCESSES: processes, ADMIN_PORT: port });
       const admin = `http://127.0.0.1:${port}`;
       expect(waybill.screen).toContain(`${admin}/dash`);
-      const token = await tokenOf(waybill);
+      const token = await readToken(waybill);
       for (const path of OPERATORS) {
-        expect([path, await statusOf(waybill.url + path, token)]).toEqual([path, 404]);
-        expect([path, await statusOf(waybill.url + path)]).toEqual([path, 404]);
+        expect([path, await fetchStatus(waybill.url + path, token)]).toEqual([path, 404]);
+        expect([path, await fetchStatus(waybill.url + path)]).toEqual([path, 404]);
       }
       for (const path of ["/health", "/ready", "/openapi.json"]) {
-        expect([path, await statusOf(waybill.url + path)]).toEqual([path, 200]);
+        expect([path, await fetchStatus(waybill.url + path)]).toEqual([path, 200]);
       }
       for (const path of ["/health", "/ready", "/dash", "/metrics"]) {
-        expect([path, await statusOf(admin + path)]).toEqual([path, 200]);
+        expect([path, await fetchStatus(admin + path)]).toEqual([path, 200]);
       }
-      expect(await statusOf(`${admin}/dash/api/tenants`, token)).toBe(200);
-      expect(await statusOf(`${admin}/dash/api/tenants`)).toBe(401);
-      expect(await statusOf(`${admin}/dash/api/nothing`)).toBe(401);
+      expect(await fetchStatus(`${admin}/dash/api/tenants`, token)).toBe(200);
+      expect(await fetchStatus(`${admin}/dash/api/tenants`)).toBe(401);
+      expect(await fetchStatus(`${admin}/dash/api/nothing`)).toBe(401);
       for (const path of ["/v1/jobs/x", "/openapi.json", "/t/o/x", "/webhook/whatsapp"]) {
-        expect([path, await statusOf(admin + path)]).toEqual([path, 404]);
+        expect([path, await fetchStatus(admin + path)]).toEqual([path, 404]);
       }
     });
   },
@@ -77,9 +77,9 @@ test("the private listener asks for the metrics token, and leaves METRICS_PORT a
   const token = { authorization: "Bearer token-of-the-metrics" };
   for (const port of [adminPort, metricsPort]) {
     const metrics = `http://127.0.0.1:${port}/metrics`;
-    expect([await statusOf(metrics), await statusOf(metrics, token)]).toEqual([401, 200]);
+    expect([await fetchStatus(metrics), await fetchStatus(metrics, token)]).toEqual([401, 200]);
   }
-  expect(await statusOf(`${url}/metrics`, token)).toBe(404);
+  expect(await fetchStatus(`${url}/metrics`, token)).toBe(404);
 });
 
 test("a process without the role api has metrics at the private listener, too", async () => {
@@ -87,5 +87,5 @@ test("a process without the role api has metrics at the private listener, too", 
   const { url } = await start({ ROLES: "dispatcher,recorder", ADMIN_PORT: port });
   const admin = `http://127.0.0.1:${port}`;
   const asked = [`${url}/metrics`, `${admin}/metrics`, `${url}/ready`, `${admin}/ready`, `${admin}/dash`];
-  expect(await Promise.all(asked.map((address) => statusOf(address)))).toEqual([404, 200, 200, 200, 404]);
+  expect(await Promise.all(asked.map((address) => fetchStatus(address)))).toEqual([404, 200, 200, 200, 404]);
 });

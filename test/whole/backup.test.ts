@@ -95,7 +95,7 @@ async function lastEventId(): Promise<number> {
   }
 }
 
-async function eventsOf(jobId: string): Promise<readonly string[]> {
+async function fetchEvents(jobId: string): Promise<readonly string[]> {
   const { body } = await waybill.request(apiKey, "GET", `/v1/jobs/${jobId}/events`);
   return body.events.map(({ event_type }: { event_type: string }) => event_type);
 }
@@ -151,7 +151,7 @@ test("after a backup under load, the loss of the folder and a restore, the books
   expect(known.length).toBeGreaterThanOrEqual(ENOUGH);
   for (const jobId of known) {
     expect(await finalJob(waybill, apiKey, jobId, 60_000)).toMatchObject({ job_id: jobId, status: "success" });
-    const events = await eventsOf(jobId);
+    const events = await fetchEvents(jobId);
     expect([jobId, events.filter((type) => type === "sent")]).toEqual([jobId, ["sent"]]);
     expect(new Set(events).size).toBe(events.length);
   }

@@ -80,7 +80,7 @@ async function send(apiKey: string, to: string): Promise<string> {
   return body.job_id;
 }
 
-async function typesOf(apiKey: string, jobId: string): Promise<string[]> {
+async function fetchTypes(apiKey: string, jobId: string): Promise<string[]> {
   const { body } = await waybill.request(apiKey, "GET", `/v1/jobs/${jobId}/events`);
   return body.events.map((event: { event_type: string }) => event.event_type);
 }
@@ -103,7 +103,7 @@ async function checkAll(tenant: LoadTenant, jobIds: readonly string[]): Promise<
   }
   // Doubles that came after the first look would show by now.
   const last = jobIds.at(-1) ?? "";
-  expect(await typesOf(tenant.apiKey, last)).toHaveLength(3);
+  expect(await fetchTypes(tenant.apiKey, last)).toHaveLength(3);
 }
 
 test("shuffled, doubled and early callbacks leave each job with one event of each type, and a success", async () => {
@@ -129,9 +129,9 @@ test("shuffled, doubled and early callbacks leave each job with one event of eac
 
 test("the sandbox's numbers behave as documented", async () => {
   const { demoKey } = waybill;
-  const jobOf = async (to: string) => ({ to, jobId: await send(demoKey, to) });
+  const sendJob = async (to: string) => ({ to, jobId: await send(demoKey, to) });
   const [refused, throttled, broken, failed] = await Promise.all(
-    ["5491122330001", "5491122330002", "5491122330003", "5491122330004"].map(jobOf),
+    ["5491122330001", "5491122330002", "5491122330003", "5491122330004"].map(sendJob),
   );
   expect(await finalJob(waybill, demoKey, refused?.jobId ?? "", 30_000)).toMatchObject({
     status: "failed",
@@ -141,7 +141,7 @@ test("the sandbox's numbers behave as documented", async () => {
   expect(await finalJob(waybill, demoKey, broken?.jobId ?? "", 30_000)).toMatchObject({ status: "success" });
   expect(await finalJob(waybill, demoKey, failed?.jobId ?? "")).toMatchObject({ status: "success", result: {} });
   const types = await eventually("the failure is reported", async () => {
-    const all = await typesOf(demoKey, failed?.jobId ?? "");
+    const all = await fetchTypes(demoKey, failed?.jobId ?? "");
     return all.includes("failed") ? all : null;
   });
   expect(types.toSorted()).toEqual(["failed", "sent"]);
@@ -152,7 +152,7 @@ test("a message whose answer was lost is not sent again: its callbacks end the j
   const jobId = await send(demoKey, LOST_ANSWER);
   expect(await finalJob(waybill, demoKey, jobId, 30_000)).toMatchObject({ status: "success", result: {} });
   const types = await eventually("all its events", async () => {
-    const all = await typesOf(demoKey, jobId);
+    const all = await fetchTypes(demoKey, jobId);
     return all.length >= 3 ? all : null;
   });
   expect(types.toSorted()).toEqual(["delivered", "read", "sent"]);

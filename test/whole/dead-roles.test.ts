@@ -16,7 +16,7 @@ afterEach(() => world.undo.run(), 90_000);
 const missing = postgresMissing();
 
 /** What an operator's programs read of it. */
-async function seenOf(waybill: Waybill) {
+async function readRoles(waybill: Waybill) {
   const ready = await fetch(`${waybill.url}/ready`);
   const state = (await ready.json()) as { readonly away?: readonly { readonly part: string }[] };
   const metrics = await (await fetch(`${waybill.url}/metrics`)).text();
@@ -45,7 +45,7 @@ describe.skipIf(missing !== null)(`a role that nobody plays${missing ? ` (${miss
     const worker = async () => world.start(await world.home(), { ...environment, ROLES: "dispatcher" });
     const first = await worker();
     const calm = { status: 200, away: [], unowned: 0, alarms: [] };
-    const isCalm = async () => Bun.deepEquals(await seenOf(front), calm);
+    const isCalm = async () => Bun.deepEquals(await readRoles(front), calm);
     const send = async () => (await front.request(tenant.apiKey, "POST", "/v1/send/email", MAIL)).body.job_id;
     await finalJob(front, tenant.apiKey, await send());
     await eventually("all is well", isCalm, 30_000);
@@ -53,7 +53,7 @@ describe.skipIf(missing !== null)(`a role that nobody plays${missing ? ` (${miss
     await first.kill();
     const jobId = await send();
     const isNoticed = async () => {
-      const { status, away, unowned, alarms } = await seenOf(front);
+      const { status, away, unowned, alarms } = await readRoles(front);
       const alarm = "docs/runbook.md#waybillshardunowned";
       return status === 200 && away.includes("dispatcher") && unowned === SHARDS && alarms.includes(alarm);
     };

@@ -7,12 +7,12 @@ import { runCommand } from "../support/command.ts";
 import { expectBalance } from "../support/event-store-checker.ts";
 import { eventually } from "../support/eventually.ts";
 import { openClickHouse } from "../support/private-clickhouse.ts";
-import { DAY_MS, dayOf, recently } from "../support/recent-days.ts";
+import { DAY_MS, formatDay, recently } from "../support/recent-days.ts";
 import { useWaybill } from "../support/use-waybill.ts";
 import { finalJob, type Waybill } from "../support/waybill.ts";
 
 /** A week ago: states of jobs that ended longer ago than they are kept would not stay. */
-const UNTIL = dayOf(Date.now() - 7 * DAY_MS);
+const UNTIL = formatDay(Date.now() - 7 * DAY_MS);
 /** Few: what is written costs the event store much, by the day more than by the row. */
 const OPTIONS = { seed: 7, perDay: 20, untilMs: Date.parse(`${UNTIL}T00:00:00Z`), days: 30 };
 
@@ -40,7 +40,7 @@ test("the same seed makes the same history, with weekends, a bad day and many bo
 });
 
 test("a history that is past what is kept is refused", async () => {
-  const args = ["demo-data", "--until", dayOf(Date.now() - 62 * DAY_MS)];
+  const args = ["demo-data", "--until", formatDay(Date.now() - 62 * DAY_MS)];
   const { code, errors } = await runCommand(args, { WAYBILL_HOME: waybill.home, EVENTS_KEPT_MONTHS: "2" });
   expect({ code, errors }).toEqual({ code: 2, errors: expect.stringContaining("of the last 2 months") });
 });

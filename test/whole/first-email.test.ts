@@ -18,7 +18,7 @@ async function send(to: string): Promise<string> {
   return answer.body.job_id;
 }
 
-async function eventsOf(jobId: string): Promise<{ event_type: string; result: unknown }[]> {
+async function fetchEvents(jobId: string): Promise<{ event_type: string; result: unknown }[]> {
   const { body } = await waybill.request(waybill.demoKey, "GET", `/v1/jobs/${jobId}/events`);
   return body.events;
 }
@@ -30,8 +30,8 @@ test("the printed curl command sends an e-mail, which succeeds and appears in bo
   expect(accepted).toMatchObject({ status: "pending" });
   const jobId: string = accepted.job_id;
   expect(await finalJob(waybill, waybill.demoKey, jobId)).toEqual({ job_id: jobId, status: "success", result: {} });
-  await eventually("it is delivered", async () => (await eventsOf(jobId)).length === 2);
-  expect((await eventsOf(jobId)).map((event) => event.event_type)).toEqual(["sent", "delivered"]);
+  await eventually("it is delivered", async () => (await fetchEvents(jobId)).length === 2);
+  expect((await fetchEvents(jobId)).map((event) => event.event_type)).toEqual(["sent", "delivered"]);
 
   const listed = await eventually("both are in the tenant's list", async () => {
     const { body } = await waybill.request(waybill.demoKey, "GET", `/v1/events?${recently()}`);
@@ -59,8 +59,8 @@ test("a template of the demo tenant is rendered", async () => {
 test("an e-mail that bounces succeeds, is reported, and its recipient is suppressed", async () => {
   const jobId = await send("nobody@bounce.test");
   expect((await finalJob(waybill, waybill.demoKey, jobId)).status).toBe("success");
-  await eventually("it bounces", async () => (await eventsOf(jobId)).length === 2);
-  expect((await eventsOf(jobId))[1]).toMatchObject({
+  await eventually("it bounces", async () => (await fetchEvents(jobId)).length === 2);
+  expect((await fetchEvents(jobId))[1]).toMatchObject({
     event_type: "bounced",
     result: { code: 550, enhanced_code: "5.1.1", diagnostic: expect.any(String) },
   });
@@ -69,7 +69,7 @@ test("an e-mail that bounces succeeds, is reported, and its recipient is suppres
     status: "suppressed",
     result: { reason: "bounced" },
   });
-  expect(await eventsOf(again)).toMatchObject([{ event_type: "suppressed", result: { reason: "bounced" } }]);
+  expect(await fetchEvents(again)).toMatchObject([{ event_type: "suppressed", result: { reason: "bounced" } }]);
 });
 
 test("a refused e-mail fails with the server's words", async () => {
@@ -77,7 +77,7 @@ test("a refused e-mail fails with the server's words", async () => {
   const job = await finalJob(waybill, waybill.demoKey, jobId);
   expect(job.status).toBe("failed");
   expect(job.result.error).toContain("550");
-  expect(await eventsOf(jobId)).toMatchObject([{ event_type: "failed", result: { error: job.result.error } }]);
+  expect(await fetchEvents(jobId)).toMatchObject([{ event_type: "failed", result: { error: job.result.error } }]);
 });
 
 test("an e-mail that is deferred twice is sent in the end", async () => {

@@ -19,7 +19,7 @@ const lines = (): Line[] =>
     .filter((line) => line.startsWith("{"))
     .map((line) => JSON.parse(line));
 
-function lineOf(job: string, message: string): Promise<Line> {
+function waitForLine(job: string, message: string): Promise<Line> {
   return eventually(
     `"${message}" of ${job} is in the log`,
     async () => lines().find(({ job_id, msg }) => job_id === job && msg === message) ?? null,
@@ -41,9 +41,9 @@ test("the log joins a request, its job and its end, and shows no recipient", asy
   expect(requestId).toBe("order-17");
   await finalJob(waybill, waybill.demoKey, job);
   const accepted = { level: 30, request_id: "order-17", tenant_id: "demo", channel: "email" };
-  expect(await lineOf(job, "a job was accepted")).toMatchObject(accepted);
+  expect(await waitForLine(job, "a job was accepted")).toMatchObject(accepted);
   const ended = { level: 30, tenant_id: "demo", status: "success", recipient: "a***@example.com", attempts: 1 };
-  expect(await lineOf(job, "a job ended")).toMatchObject(ended);
+  expect(await waitForLine(job, "a job ended")).toMatchObject(ended);
   const answered = lines().find(({ msg, request_id }) => msg === "a request was answered" && request_id === "order-17");
   expect(answered).toMatchObject({ level: 20, route: expect.any(String), method: "POST", status: 202 });
   expect(waybill.log()).not.toContain("ann@example.com");
@@ -54,7 +54,7 @@ test("a request without an id of its own has that of its job, so a failure's lin
   expect(requestId).toBe(job);
   const { status } = await finalJob(waybill, waybill.demoKey, job);
   expect(status).toBe("failed");
-  expect(await lineOf(job, "a job failed")).toMatchObject({
+  expect(await waitForLine(job, "a job failed")).toMatchObject({
     level: 40,
     tenant_id: "demo",
     channel: "email",
@@ -68,7 +68,7 @@ test("a request without an id of its own has that of its job, so a failure's lin
 
 test("mail that bounces after its hand-over is logged and counted as bounced", async () => {
   const { job } = await send("bob@bounce.test");
-  expect(await lineOf(job, "a message failed after its hand-over")).toMatchObject({ level: 40, type: "bounced" });
+  expect(await waitForLine(job, "a message failed after its hand-over")).toMatchObject({ level: 40, type: "bounced" });
   const metrics = await (await fetch(`${waybill.url}/metrics`)).text();
   for (const outcome of ["accepted", "sent", "bounced"]) {
     expect(metrics).toMatch(new RegExp(`waybill_messages_total\\{channel="email",outcome="${outcome}"\\} [1-9]`));

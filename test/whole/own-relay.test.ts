@@ -81,10 +81,13 @@ test("with live providers a tenant's relay inside the platform is never connecte
 
 test("a relay that the operator allows is used, over TLS with certificate checks", async () => {
   const period = { notBeforeMs: Date.now() - 60_000, notAfterMs: Date.now() + 3_600_000 };
-  const subjectOf = (name: string) => [[SUBJECT.commonName, name]] as const;
-  const authority = await issueCertificate({ subject: subjectOf("Authority"), ...period, purpose: "authority" }, null);
+  const buildSubject = (name: string) => [[SUBJECT.commonName, name]] as const;
+  const authority = await issueCertificate(
+    { subject: buildSubject("Authority"), ...period, purpose: "authority" },
+    null,
+  );
   const { certificatePem: cert, privateKeyPem: key } = await issueCertificate(
-    { subject: subjectOf("localhost"), ...period, purpose: "server" },
+    { subject: buildSubject("localhost"), ...period, purpose: "server" },
     authority,
   );
   const ca = join(home.path, "authority.pem");

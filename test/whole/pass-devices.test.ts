@@ -85,7 +85,7 @@ test("a pass is installed on a device, updated there and removed, and its tenant
   expect(status.body).toMatchObject({ installed_devices: 1, is_installed: true });
 
   await updateTo("2", pass, device);
-  expect(JSON.stringify(passJson(device.bytesOf(pass)))).toContain('"value":"2"');
+  expect(JSON.stringify(passJson(device.getBytes(pass)))).toContain('"value":"2"');
 
   expect([await device.remove(pass), await device.remove(pass)]).toEqual([200, 200]);
   await eventually("both calls", () => heard.length >= 2);
@@ -147,7 +147,7 @@ test("after a restore, devices that saw later updates than the backup has get th
   const [folder, port] = [{ WAYBILL_HOME: home.path }, new URL(waybill.url).port];
   expect(await runCommand(["backup", `${backups.path}/`], folder)).toMatchObject({ code: 0, errors: "" });
   for (const round of ["3", "4", "5"]) await updateTo(round, pass, device);
-  expect(JSON.stringify(passJson(device.bytesOf(pass)))).toContain('"value":"5"');
+  expect(JSON.stringify(passJson(device.getBytes(pass)))).toContain('"value":"5"');
 
   await waybill.kill();
   await rm(home.path, { recursive: true });
@@ -157,6 +157,6 @@ test("after a restore, devices that saw later updates than the backup has get th
   // On the same port: the address is in the pass.
   waybill = await startWaybill(home.path, { PORT: port });
   await updateTo("6", pass, device);
-  expect(JSON.stringify(passJson(device.bytesOf(pass)))).toContain('"value":"6"');
+  expect(JSON.stringify(passJson(device.getBytes(pass)))).toContain('"value":"6"');
   expect(device.complaints).toEqual([]);
 });

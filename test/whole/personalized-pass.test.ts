@@ -74,10 +74,11 @@ async function aCard(serial_number: string): Promise<DevicePass & { readonly pas
   return { passId: result.pass_id, ...openPass(new Uint8Array(Buffer.from(result.pkpass_base64, "base64"))) };
 }
 
-const filesOf = (bytes: Uint8Array | null) => unzipSync(bytes ?? new Uint8Array());
-const jsonIn = (bytes: Uint8Array | null, name: string) => JSON.parse(new TextDecoder().decode(filesOf(bytes)[name]));
+const unzipFiles = (bytes: Uint8Array | null) => unzipSync(bytes ?? new Uint8Array());
+const jsonIn = (bytes: Uint8Array | null, name: string) =>
+  JSON.parse(new TextDecoder().decode(unzipFiles(bytes)[name]));
 const ofForm = (bytes: Uint8Array | null) =>
-  Object.keys(filesOf(bytes)).filter((name) => name.startsWith("personalization"));
+  Object.keys(unzipFiles(bytes)).filter((name) => name.startsWith("personalization"));
 
 /** Verifies as Wallet does, but from the test's root. */
 async function isSigned(content: string, signature: Uint8Array): Promise<string> {
@@ -111,8 +112,8 @@ test("a card asks its holder to sign up; what is entered reaches the tenant once
   expect(answer.status).toBe(200);
   expect(await isSigned(TOKEN, answer.bytes)).toBe(SIGNED);
   expect(await isSigned(`${TOKEN}x`, answer.bytes)).not.toBe(SIGNED);
-  expect(ofForm(phone.bytesOf(card))).toEqual([]);
-  expect(jsonIn(phone.bytesOf(card), "pass.json")).toEqual(jsonIn(card.bytes, "pass.json"));
+  expect(ofForm(phone.getBytes(card))).toEqual([]);
+  expect(jsonIn(phone.getBytes(card), "pass.json")).toEqual(jsonIn(card.bytes, "pass.json"));
 
   // An answer that was lost is asked for again, and what others enter is not taken.
   const repeated = await phone.personalize(card, "another-token", ANN);
@@ -121,15 +122,15 @@ test("a card asks its holder to sign up; what is entered reaches the tenant once
   await eventually("the webhook", () => receiver.calls.length > 0);
 
   // The tenant's update is one as any other.
-  expect(await phone.add({ ...card, bytes: phone.bytesOf(card) ?? card.bytes })).toBe(201);
+  expect(await phone.add({ ...card, bytes: phone.getBytes(card) ?? card.bytes })).toBe(201);
   const pass_data = { primary_fields: [{ key: "holder", value: "Ann Lee" }] };
   const updated = await call("PUT", `/v1/passes/${card.passId}`, { pass_data });
   expect(updated.status).toBe(202);
   await finalJob(waybill, apiKey, updated.body.job_id);
   phone.push(card.passTypeId);
   await phone.idle();
-  expect(JSON.stringify(jsonIn(phone.bytesOf(card), "pass.json"))).toContain('"value":"Ann Lee"');
-  expect(ofForm(phone.bytesOf(card))).toEqual([]);
+  expect(JSON.stringify(jsonIn(phone.getBytes(card), "pass.json"))).toContain('"value":"Ann Lee"');
+  expect(ofForm(phone.getBytes(card))).toEqual([]);
   expect(phone.complaints).toEqual([]);
 
   // Until it asks anew.
@@ -152,7 +153,7 @@ test("nothing is signed for a stranger that could be taken for a pass, nor of a 
     const said: unknown = await answer.json();
     return [answer.status, said] as const;
   };
-  const manifest = new TextDecoder().decode(filesOf(card.bytes)["manifest.json"]);
+  const manifest = new TextDecoder().decode(unzipFiles(card.bytes)["manifest.json"]);
   const plist = "<plist><dict><key>pass.json</key><string>00</string></dict></plist>";
   for (const personalizationToken of [manifest, plist, "{ a = b; }", "", "a\u0000b", "x".repeat(2_049), 7, null]) {
     const [status, body] = await personalize({ personalizationToken, requiredPersonalizationInfo: ANN });

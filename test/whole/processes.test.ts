@@ -11,7 +11,7 @@ const HOOK_MS = 120_000;
 const SPREAD = { PROCESSES: "api=2,dispatcher=2" };
 
 /** The child processes of a start, by name. */
-function childrenOf({ pid }: Waybill): ReadonlyMap<string, number> {
+function findChildren({ pid }: Waybill): ReadonlyMap<string, number> {
   const { stdout } = Bun.spawnSync(["ps", "-ww", "-o", "pid=,args=", "--ppid", String(pid)]);
   const found = Array.from(stdout.toString().matchAll(/^\s*(\d+) .* child (\S+)$/gm));
   return new Map(found.map(([, child = "", name = ""]) => [name, Number(child)]));
@@ -37,7 +37,7 @@ describe("a start with two API processes and two dispatchers", () => {
   }, HOOK_MS);
 
   test("says what runs where", () => {
-    const children = childrenOf(waybill);
+    const children = findChildren(waybill);
     expect([...children.keys()].sort()).toEqual(["api-1", "api-2", "dispatcher-1", "dispatcher-2"]);
     expect(waybill.screen).toContain(`main          recorder, stores (${waybill.pid})`);
     expect(waybill.screen).toContain(`api           2 (${children.get("api-1")}, ${children.get("api-2")})`);
@@ -117,12 +117,12 @@ describe("a start with two API processes and two dispatchers", () => {
   });
 
   test("a child that hangs is replaced, and its shards are taken over", async () => {
-    const before = childrenOf(waybill);
+    const before = findChildren(waybill);
     for (const name of ["api-1", "dispatcher-1"]) process.kill(before.get(name) ?? 0, "SIGKILL");
     await eventually(
       "both work again",
       async () => {
-        const now = childrenOf(waybill);
+        const now = findChildren(waybill);
         if (["api-1", "dispatcher-1"].some((name) => [undefined, before.get(name)].includes(now.get(name))))
           return false;
         const { body } = await waybill.request("", "GET", "/ready").catch(() => ({ body: null }));
@@ -196,16 +196,16 @@ describe("an accepted message", () => {
 
   test("is sent and recorded once when an API process and a dispatcher are killed", async () => {
     await sendWhile(async () => {
-      const before = childrenOf(waybill);
+      const before = findChildren(waybill);
       for (const name of ["api-2", "dispatcher-2"]) process.kill(before.get(name) ?? 0, "SIGKILL");
-      await eventually("others are in their place", async () => childrenOf(waybill).size === 4, 30_000);
+      await eventually("others are in their place", async () => findChildren(waybill).size === 4, 30_000);
     });
     await expectAllSent();
   }, 300_000);
 
   test("is sent and recorded once when the main process is killed, whose children end with it", async () => {
     await sendWhile(async () => {
-      const children = [...childrenOf(waybill).values()];
+      const children = [...findChildren(waybill).values()];
       expect(children).toHaveLength(4);
       await waybill.kill();
       await eventually("no child is left", async () => !children.some(isAlive));
@@ -218,11 +218,11 @@ describe("an accepted message", () => {
     const repeats = () => [...sink.received.values()].reduce((sum, times) => sum + times - 1, 0);
     const before = repeats();
     await sendWhile(async () => {
-      const children = [...childrenOf(waybill).values()];
+      const children = [...findChildren(waybill).values()];
       expect(await waybill.stop("SIGTERM")).toBe(0);
       expect(children.filter(isAlive)).toEqual([]);
       waybill = await startWaybill(home.path, { PROCESSES: "1", SMTP_URL: sink.url });
-      expect(childrenOf(waybill).size).toBe(0);
+      expect(findChildren(waybill).size).toBe(0);
     });
     await expectAllSent();
     expect(repeats()).toBe(before);

@@ -144,7 +144,7 @@ describe.skipIf(postgresMissing() !== null)("whole processes on a Redis Cluster"
 
   /** The replica hears nothing more of its master, which works on: what it takes from now on has one copy. */
   async function cutReplica(victim: ClusterNode): Promise<void> {
-    const replicas = await cluster.replicasOf(victim);
+    const replicas = await cluster.findReplicas(victim);
     for (const replica of replicas) replica.pause();
     await victim.client.call("CLIENT", "KILL", "TYPE", "replica");
     await Bun.sleep(CUT_MS);

@@ -36,7 +36,7 @@ async function send(): Promise<string> {
   return answer.job_id;
 }
 
-async function statusOf(jobId: string): Promise<string> {
+async function fetchStatus(jobId: string): Promise<string> {
   return (await waybill.request(waybill.demoKey, "GET", `/v1/jobs/${jobId}`)).body.status;
 }
 
@@ -75,7 +75,7 @@ test("while the filter is away the message stays pending, and is sent once it is
   const seen = new Set<string>();
   const enough = asked + 3;
   await eventually("it was tried some times", async () => {
-    seen.add(await statusOf(jobId));
+    seen.add(await fetchStatus(jobId));
     return asked >= enough;
   });
   expect([...seen]).toEqual(["pending"]);

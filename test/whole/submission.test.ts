@@ -29,7 +29,7 @@ afterAll(async () => {
   await home.remove();
 }, 90_000);
 
-function portOf({ screen }: Waybill): number {
+function readPort({ screen }: Waybill): number {
   const [, port = "0"] = /SMTP +127\.0\.0\.1:(\d+) \(STARTTLS, self-signed certificate/.exec(screen) ?? [];
   return Number(port);
 }
@@ -38,7 +38,7 @@ const RECIPIENTS = Array.from({ length: 60 }, (_, n) => `u${n}@example.com`);
 const MESSAGE = ["From: no-reply@waybill.test", "Message-ID: <crash@shop.test>", "", "Hello", "."];
 
 async function beginMessage(): Promise<SmtpClient> {
-  const client = await SmtpClient.dial(portOf(waybill));
+  const client = await SmtpClient.dial(readPort(waybill));
   expect(await client.logIn(tenant.apiKey)).toStartWith("235");
   expect(await client.begin(...RECIPIENTS)).toStartWith("354");
   return client;
@@ -69,7 +69,7 @@ test("the certificate that it made is kept, for clients that are told to trust i
   expect(statSync(file).mode & 0o777).toBe(0o600);
   const [ca = ""] = readFileSync(file, "utf8").split("-----BEGIN PRIVATE KEY-----");
   const auth = { user: tenant.id, pass: tenant.apiKey };
-  const at = { host: "127.0.0.1", port: portOf(waybill), requireTLS: true, auth, tls: { ca } };
+  const at = { host: "127.0.0.1", port: readPort(waybill), requireTLS: true, auth, tls: { ca } };
   const mailer = nodemailer.createTransport(at);
   const mail = { from: "no-reply@waybill.test", to: "ann@example.com", subject: "Hi", html: "<p>Hi</p>" };
   const { response } = await mailer.sendMail(mail);
@@ -79,7 +79,7 @@ test("the certificate that it made is kept, for clients that are told to trust i
 });
 
 test("SIGTERM ends it in time, with a client that waits", async () => {
-  const idle = await SmtpClient.dial(portOf(waybill));
+  const idle = await SmtpClient.dial(readPort(waybill));
   await idle.logIn(tenant.apiKey);
   expect(await waybill.stop()).toBe(0);
   expect(await idle.reply()).toBe("421 4.3.2 the service is stopping: try again");

@@ -37,7 +37,7 @@ async function send(tenant: string, to_address: string): Promise<{ jobId: string
   return { jobId: sent.body.job_id, end: status === "suppressed" ? result.reason : status };
 }
 
-async function eventsOf(jobId: string): Promise<{ event_type: string; result: unknown }[]> {
+async function fetchEvents(jobId: string): Promise<{ event_type: string; result: unknown }[]> {
   const { body } = await waybill.request(keys.get("acme") ?? "", "GET", `/v1/jobs/${jobId}/events`);
   return body.events;
 }
@@ -95,12 +95,12 @@ test("who leaves a topic gets no more on it, and receipts all the same; what is 
   expect(await choose()).toBe(200);
   const stopped = await send({ topic: "NEWS" });
   expect(stopped.end).toEqual({ reason: "unsubscribed", topic: "news" });
-  const [event] = await eventsOf(stopped.jobId);
+  const [event] = await fetchEvents(stopped.jobId);
   expect(event).toMatchObject({ event_type: "suppressed", result: { reason: "unsubscribed", topic: "news" } });
   const explained = await waybill.request(apiKey, "GET", `/v1/jobs/${stopped.jobId}/explain`);
   expect(explained.body.detail).toContain('the topic "news"');
   const copied = await send({ topic: "news", to_address: "gil@example.com", cc: ["fay@example.com"] });
-  expect(await eventsOf(copied.jobId)).toContainEqual(
+  expect(await fetchEvents(copied.jobId)).toContainEqual(
     expect.objectContaining({ result: { recipient: "fay@example.com", reason: "unsubscribed", topic: "news" } }),
   );
   expect([(await send({})).end, (await send({ topic: "receipts" })).end]).toEqual(["success", "success"]);
@@ -122,7 +122,7 @@ test("an open and a click appear in the job's history once, however often they c
     expect((await fetch(pixel)).headers.get("content-type")).toBe("image/gif");
   }
   const seen = await eventually("both are in the history", async () => {
-    const events = (await eventsOf(jobId)).filter(({ event_type }) => /opened|clicked/.test(event_type));
+    const events = (await fetchEvents(jobId)).filter(({ event_type }) => /opened|clicked/.test(event_type));
     return events.length >= 2 ? events : null;
   });
   expect(seen.toSorted((one, other) => one.event_type.localeCompare(other.event_type))).toMatchObject([

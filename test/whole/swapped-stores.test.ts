@@ -12,7 +12,7 @@ import { finalJob, startWaybill, temporaryHome, type Waybill } from "../support/
 const MAIL = { to_address: "ann@example.com", subject: "Hello", html: "<p>Hello</p>" };
 
 /** What a start says that is refused: one line for a person, which names the command for who means it. */
-async function refusalOf(environment: Readonly<Record<string, string>>): Promise<string> {
+async function readRefusal(environment: Readonly<Record<string, string>>): Promise<string> {
   const { code, errors } = await runCommand(["serve"], environment);
   const lines = errors.split("\n").filter((line) => line !== "" && !line.startsWith("{"));
   expect(lines).toEqual([expect.stringContaining("run `waybill adopt`")]);
@@ -84,7 +84,7 @@ describe.skipIf(postgresMissing() !== null)("with servers, a start", () => {
 
     const putBack = await copyOfQueue();
     await redis.client.flushall();
-    const emptied = await refusalOf(environment);
+    const emptied = await readRefusal(environment);
     expect(emptied).toMatch(
       /^waybill: The queue at REDIS_URL is empty, but the registry at DATABASE_URL belongs to queue/,
     );
@@ -103,7 +103,7 @@ describe.skipIf(postgresMissing() !== null)("with servers, a start", () => {
     // Not even a moment to say goodbye.
     await second.kill();
     await putBack();
-    expect(await refusalOf(environment)).toContain("The queue at REDIS_URL is an older copy than");
+    expect(await readRefusal(environment)).toContain("The queue at REDIS_URL is an older copy than");
     const adopted = await runCommand(["adopt"], environment);
     expect(adopted.output).toMatch(/^queue: \S+ from now on \(was: \S+\)$/m);
     expect(adopted.output).toMatch(/^registry: \S+, as before$/m);
@@ -119,7 +119,7 @@ describe.skipIf(postgresMissing() !== null)("with servers, a start", () => {
     await redis.client.flushall();
     expect(await again.ended()).toBe(1);
     expect(again.log()).toContain("the queue was emptied, or another one is there in its place");
-    expect(await refusalOf(environment)).toContain("is empty, but the registry at DATABASE_URL");
+    expect(await readRefusal(environment)).toContain("is empty, but the registry at DATABASE_URL");
     const adopted = await runCommand(["adopt"], environment);
     expect(adopted.output).toMatch(/^left behind in the former queue \S+: at least 2 jobs that had not ended at/m);
     const last = await start();
@@ -135,13 +135,15 @@ describe.skipIf(postgresMissing() !== null)("with servers, a start", () => {
     await admin.close();
     await (await start()).stop();
     const older = { ...environment, DATABASE_URL: postgres.url.replace(/waybill$/, "older") };
-    expect(await refusalOf(older)).toContain(
+    expect(await readRefusal(older)).toContain(
       "The registry at DATABASE_URL is an older copy than the queue at REDIS_URL",
     );
     const empty = { ...environment, DATABASE_URL: postgres.url.replace(/waybill$/, "empty") };
     const only = { ...empty, ROLES: "dispatcher" };
     await runCommand(["migrate"], empty);
-    expect(await refusalOf(only)).toMatch(/belongs to another registry than the registry at DATABASE_URL: .*a new one/);
+    expect(await readRefusal(only)).toMatch(
+      /belongs to another registry than the registry at DATABASE_URL: .*a new one/,
+    );
     await (await start()).stop();
   }, 300_000);
 
@@ -203,7 +205,7 @@ describe("with its stores in the data folder, a start", () => {
     await rename(folder, `${folder}.kept`);
     try {
       if (inPlace !== null) await cp(join(inPlace, store), folder, { recursive: true });
-      return await refusalOf(environment);
+      return await readRefusal(environment);
     } finally {
       await rm(folder, { recursive: true, force: true });
       await rename(`${folder}.kept`, folder);
@@ -259,7 +261,7 @@ describe("with its stores in the data folder, a start", () => {
 
   test("goes on with an emptied queue once it is adopted", async () => {
     await rm(join(home.path, "redis"), { recursive: true });
-    await refusalOf(environment);
+    await readRefusal(environment);
     expect((await runCommand(["adopt"], environment)).code).toBe(0);
     const waybill = await startWaybill(home.path);
     await sendAndRecord(waybill, key);

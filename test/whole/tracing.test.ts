@@ -86,13 +86,13 @@ test("one trace leads from the caller over the queue to each delivery and its se
 
 test("the log lines of a traced job name its trace", async () => {
   const job = await send("rita@reject.test", { traceparent: `00-${CALLER.traceId}-${CALLER.spanId}-01` });
-  const linesOf = () =>
+  const readLines = () =>
     waybill
       .log()
       .split("\n")
       .filter((line) => line.includes(job));
-  await eventually("its end is logged", () => linesOf().some((line) => line.includes("a job failed")));
-  const lines = linesOf();
+  await eventually("its end is logged", () => readLines().some((line) => line.includes("a job failed")));
+  const lines = readLines();
   for (const message of ["a job was accepted", "a job failed"]) {
     const line = lines.find((one) => one.includes(`"${message}"`));
     expect(JSON.parse(line ?? "{}")).toMatchObject({ job_id: job, tenant_id: "demo", trace_id: CALLER.traceId });

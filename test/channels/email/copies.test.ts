@@ -13,7 +13,7 @@ import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { type Script, startScriptedSmtp } from "../../support/scripted-smtp.ts";
 import { startSmtpServer } from "../../support/smtp-server.ts";
 import { aTenant } from "../../support/tenants.ts";
-import { emailJob, headersOf, LINKS } from "./email-world.ts";
+import { emailJob, LINKS, parseHeaders } from "./email-world.ts";
 
 /* Messages with cc and bcc, to real mail servers on this machine. */
 
@@ -80,7 +80,7 @@ test("everybody who is named gets the message once; cc is in its header, bcc in 
   expect(got.map(({ to }) => to).toSorted()).toEqual([TO, "bob@example.test", "dan@example.test"]);
   expect(got[0]?.recipients?.toSorted()).toEqual([TO, "bob@example.test", "dan@example.test"]);
   const source = got[0]?.source ?? "";
-  expect(headersOf(source).filter(([name]) => /^(?:to|cc|bcc)$/i.test(name))).toEqual([
+  expect(parseHeaders(source).filter(([name]) => /^(?:to|cc|bcc)$/i.test(name))).toEqual([
     ["To", TO],
     ["Cc", "Bob <bob@example.test>, ANN@example.test"],
   ]);
@@ -219,20 +219,20 @@ describe("what is reported of a message later", () => {
   test("a message to one recipient has the Message-ID that it always had, one with copies the same at every try", async () => {
     const { url, inbox } = await sandbox();
     const [channel, late] = [channelTo(url), channelTo(url, suppressing({ "bob@example.test": "manual" }))];
-    const idOf = async (through: EmailChannel, job: QueuedJob) => {
+    const deliverForId = async (through: EmailChannel, job: QueuedJob) => {
       await through.deliver(job, aTenant(), NEVER);
-      return headersOf(inbox.messages(null, 1)[0]?.source ?? "").find(([name]) => name === "Message-ID")?.[1] ?? "";
+      return parseHeaders(inbox.messages(null, 1)[0]?.source ?? "").find(([name]) => name === "Message-ID")?.[1] ?? "";
     };
     const single = emailJob(MAIL);
-    expect(await idOf(channel, single)).toBe(`<${single.jobId}.acme@shop.test>`);
+    expect(await deliverForId(channel, single)).toBe(`<${single.jobId}.acme@shop.test>`);
     const copied = emailJob({ ...MAIL, cc: [{ address: "bob@example.test" }] });
-    const id = await idOf(channel, copied);
+    const id = await deliverForId(channel, copied);
     expect(parseMessageId(id)).toMatchObject({
       jobId: copied.jobId,
       tenantId: "acme",
       mark: expect.stringMatching(/^\./),
     });
-    expect(await idOf(late, copied)).toBe(id);
+    expect(await deliverForId(late, copied)).toBe(id);
   });
 });
 

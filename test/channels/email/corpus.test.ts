@@ -50,7 +50,7 @@ describe("a program that opens messages or follows links is told by its name", (
 
 describe.each(["reports", "complaints"])("mail that came back is read: %s", (folder) => {
   test.each(filesIn(folder))("%s", async (_name, text) => {
-    const { answer, says, recipient, message } = caseOf(text);
+    const { answer, says, recipient, message } = parseCase(text);
     for (const source of [message, message.replaceAll("\n", "\r\n")]) {
       const { reports, results } = await taken(Buffer.from(source, "latin1"));
       const [report] = reports;
@@ -64,7 +64,7 @@ describe.each(["reports", "complaints"])("mail that came back is read: %s", (fol
 });
 
 /** A file's header, and its message with the job's own addresses, one byte per character. */
-function caseOf(text: string) {
+function parseCase(text: string) {
   const end = text.indexOf("\n\n");
   const head = Buffer.from(text.slice(0, end), "latin1").toString("utf8");
   const fields = new Map(head.split("\n").map((line) => line.split(/: (.*)/s, 2) as [string, string]));

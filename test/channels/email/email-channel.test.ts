@@ -12,7 +12,7 @@ import { eventually } from "../../support/eventually.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { verified } from "../../support/sending-domain.ts";
 import { aTenant } from "../../support/tenants.ts";
-import { emailJob, headersOf, inEachStep, LINKS, linkTokens, partsOf, withoutPixel } from "./email-world.ts";
+import { emailJob, inEachStep, LINKS, linkTokens, parseHeaders, parseParts, withoutPixel } from "./email-world.ts";
 
 const NEVER = new AbortController().signal;
 const SHORT = { turnMs: 5_000, connectMs: 1_000, readyMs: 2_000, ...inEachStep(1_000), idleMs: 1_000 };
@@ -100,7 +100,7 @@ describe("a message", () => {
     const tenant = aTenant({ emailTemplates: new Map([["order", template]]) });
     const message = await arrived({ template: "order", data: { n: 7, who: "A & B" } }, tenant);
     expect(message.subject).toBe("Order 7 <A & B>");
-    const parts = partsOf(message.source);
+    const parts = parseParts(message.source);
     expect(withoutPixel(parts["text/html"])).toBe("<p>Dear A &amp; B</p>");
     expect(parts["text/plain"]).toBe("Dear A & B,");
   });
@@ -108,7 +108,7 @@ describe("a message", () => {
   test("without a text of its own gets one of its HTML", async () => {
     const html = '<h1>Hi {{.who}}</h1><p>Read <a href="{{.link}}">this</a>.</p>';
     const { source } = await arrived({ html, data: { who: "<Ana>", link: "https://x.test/?a=1&b=2" } });
-    expect(partsOf(source)["text/plain"]).toBe("Hi <Ana>\r\n\r\nRead this (https://x.test/?a=1&b=2).");
+    expect(parseParts(source)["text/plain"]).toBe("Hi <Ana>\r\n\r\nRead this (https://x.test/?a=1&b=2).");
   });
 
   test("takes the request's subject before the template's, and inline HTML before a template", async () => {
@@ -137,8 +137,8 @@ describe("a message", () => {
     const job = { ...emailJob({ ...LETTER, to: someone(), html: body }), recipient: "ann@example.test", topic: "news" };
     await channel.deliver(job, aTenant(), NEVER);
     const [{ source = "" } = {}] = sandbox.inbox.messages(someone(), 1);
-    const [, url = ""] = /<(https:[^>]+)>/.exec(new Map(headersOf(source)).get("List-Unsubscribe") ?? "") ?? [];
-    const parts = partsOf(source);
+    const [, url = ""] = /<(https:[^>]+)>/.exec(new Map(parseHeaders(source)).get("List-Unsubscribe") ?? "") ?? [];
+    const parts = parseParts(source);
     expect(parts["text/html"]).toContain(`<a href="${url}">Leave</a>`);
     expect(parts["text/html"]).toContain('<a href="https://send.test/t/c/');
     expect(parts["text/plain"]).toContain(`Leave (${url})`);
@@ -154,12 +154,12 @@ describe("a message", () => {
     const template = { subject: "s {{.unsubscribe_url}}", html: "<p>x</p>", text: "Leave: {{ .unsubscribe_url }}" };
     const tenant = aTenant({ emailTemplates: new Map([["t", template]]) });
     const own = await arrived({ template: "t", data: { unsubscribe_url: "https://own.test/" } }, tenant);
-    expect([own.subject, partsOf(own.source)["text/plain"]]).toEqual([
+    expect([own.subject, parseParts(own.source)["text/plain"]]).toEqual([
       "s https://own.test/",
       "Leave: https://own.test/",
     ]);
     const ours = await arrived({ template: "t" }, tenant);
-    expect([ours.subject, partsOf(ours.source)["text/plain"]]).toEqual([
+    expect([ours.subject, parseParts(ours.source)["text/plain"]]).toEqual([
       "s",
       expect.stringMatching(/^Leave: https:\/\/send\.test\/u\/[\w-]+$/),
     ]);
@@ -175,7 +175,9 @@ describe("a message", () => {
   test("names its job in its Message-ID, the same at every attempt", async () => {
     const job = emailJob({ ...LETTER, to: someone() });
     for (const _ of [1, 2]) await channel.deliver(job, aTenant(), NEVER);
-    const ids = sandbox.inbox.messages(someone(), 10).map(({ source }) => new Map(headersOf(source)).get("Message-ID"));
+    const ids = sandbox.inbox
+      .messages(someone(), 10)
+      .map(({ source }) => new Map(parseHeaders(source)).get("Message-ID"));
     expect(ids).toEqual(Array(2).fill(`<${job.jobId}.acme@waybill.test>`));
   });
 
@@ -185,7 +187,7 @@ describe("a message", () => {
       { subject: "s", html: "<p>x</p>" },
       aTenant({ emailSender, domains: verified("münchen.test") }),
     );
-    const headers = new Map(headersOf(source));
+    const headers = new Map(parseHeaders(source));
     expect(from).toMatch(/^b\+[0-9a-f-]{36}@bounce\.münchen\.test$/);
     expect(headers.get("From")).toBe("=?UTF-8?Q?Le_Caf=C3=A9?= <shop@xn--mnchen-3ya.test>");
     expect(headers.get("Message-ID")).toEndWith(".acme@xn--mnchen-3ya.test>");
@@ -198,7 +200,7 @@ describe("a message", () => {
 
   test("may have lines of a single dot", async () => {
     const { source } = await arrived({ subject: "s", html: "<pre>a\n.\n..\nb</pre>" });
-    expect(withoutPixel(partsOf(source)["text/html"])).toBe("<pre>a\r\n.\r\n..\r\nb</pre>");
+    expect(withoutPixel(parseParts(source)["text/html"])).toBe("<pre>a\r\n.\r\n..\r\nb</pre>");
   });
 });
 
@@ -236,7 +238,7 @@ describe("hostile input", () => {
       html: "<p>{{.x}}</p>",
       data: { x: evil },
     });
-    const headers = headersOf(message.source);
+    const headers = parseHeaders(message.source);
     expect(headers.map(([name]) => name).sort()).toEqual(HEADERS);
     expect(new Map(headers).get("To")?.endsWith(`<${message.to}>`)).toBe(true);
     // The name must read as one: nothing outside quotes or encoded words may separate addresses.
@@ -263,7 +265,7 @@ describe("hostile input", () => {
         { subject: "{{.x}}", toName: text, html: "<p>x</p>", data: { x: text } },
         aTenant({ emailSender, domains: verified("acme.test") }),
       );
-      const headers = new Map(headersOf(source));
+      const headers = new Map(parseHeaders(source));
       const nameIn = (field: string) => {
         const name = (headers.get(field) ?? "").replace(/ <[^<>]*>$/, "");
         // As lenient readers do: quotes away first, and then every word is decoded.
@@ -318,7 +320,7 @@ describe("hostile input", () => {
   test("no content is fetched from a file or an address", async () => {
     const html = '<img src="file:///etc/passwd"><img src="data:text/plain,x"><p>{{.x}}</p>';
     const { source } = await arrived({ subject: "s", html, data: { x: { path: "/etc/passwd" } } });
-    expect(partsOf(source)["text/html"]).toContain("&quot;path&quot;:&quot;/etc/passwd&quot;");
+    expect(parseParts(source)["text/html"]).toContain("&quot;path&quot;:&quot;/etc/passwd&quot;");
     expect(source).not.toContain("root:");
   });
 });
@@ -523,7 +525,7 @@ test("an address that is no SMTP URL is refused at the start, without repeating 
 
 /** What a reader makes of encoded words (RFC 2047, 6.2), wherever they stand. */
 function decoded(value: string): string {
-  const bytesOf = (encoding: string, text: string) =>
+  const decodeBytes = (encoding: string, text: string) =>
     encoding.toUpperCase() === "B"
       ? Buffer.from(text, "base64")
       : Buffer.from(
@@ -533,6 +535,6 @@ function decoded(value: string): string {
   return value
     .replace(/(\?=)\s+(?==\?)/g, "$1")
     .replace(/=\?[^?]+\?([BQ])\?([^?]*)\?=/gi, (_, encoding: string, text: string) =>
-      bytesOf(encoding, text).toString(),
+      decodeBytes(encoding, text).toString(),
     );
 }

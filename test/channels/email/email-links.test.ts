@@ -8,7 +8,7 @@ import { limits } from "../../../src/domain/limits.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { aTenant } from "../../support/tenants.ts";
-import { emailJob, headersOf, LINKS, linkTokens, partsOf } from "./email-world.ts";
+import { emailJob, LINKS, linkTokens, parseHeaders, parseParts } from "./email-world.ts";
 
 const NEVER = new AbortController().signal;
 const FROM = { address: "no-reply@waybill.test", name: null };
@@ -32,7 +32,7 @@ async function arrived(payload: Omit<EmailPayload, "to">, through = channel, of?
   expect((await through.deliver(job, tenant, NEVER)).kind).toBe("delivered");
   const [message] = sandbox.inbox.messages(to, 1);
   if (message === undefined) throw new Error("nothing arrived");
-  return { job, source: message.source, headers: new Map(headersOf(message.source)) };
+  return { job, source: message.source, headers: new Map(parseHeaders(message.source)) };
 }
 
 test("every e-mail offers one-click unsubscribing, for the very recipient, in lines that mail servers take", async () => {
@@ -48,7 +48,7 @@ test("links lead past us and carry their own address, and the text alternative k
   const html =
     '<body><a href="https://x.test/?q={{.q}}&amp;b=2">shop</a> <a data-no-track href="https://y.test/">y</a></body>';
   const { job, source } = await arrived({ subject: "s", html, data: { q: "a&b" } });
-  const parts = partsOf(source);
+  const parts = parseParts(source);
   const sent = parts["text/html"] ?? "";
   const [, click = ""] = /<a href="https:\/\/send\.test\/t\/c\/([\w-]+)">shop<\/a>/.exec(sent) ?? [];
   const [, open = ""] = /<img src="https:\/\/send\.test\/t\/o\/([\w-]+)\.gif"[^>]*><\/body>$/.exec(sent) ?? [];
@@ -69,14 +69,14 @@ test("a repeated delivery sends the very same links", async () => {
   const payload = { subject: "s", html: '<a href="https://x.test/">x</a>' };
   const first = await arrived(payload);
   const again = await arrived(payload, channel, first.job);
-  expect(partsOf(again.source)["text/html"]).toBe(partsOf(first.source)["text/html"] ?? "");
+  expect(parseParts(again.source)["text/html"]).toBe(parseParts(first.source)["text/html"] ?? "");
 });
 
 test("an address that is too long for a link, and links beyond the bound, stay as they are", async () => {
   const long = `https://x.test/${"a".repeat(limits.linkUrlBytesMax)}`;
   const many = Array.from({ length: emailLimits.trackedLinksMax + 3 }, (_, i) => `<a href="https://x.test/${i}">x</a>`);
   const { source } = await arrived({ subject: "s", html: `<a href="${long}">long</a>${many.join("\n")}` });
-  const sent = partsOf(source)["text/html"] ?? "";
+  const sent = parseParts(source)["text/html"] ?? "";
   expect(sent).toContain(long);
   expect(sent.match(/send\.test\/t\/c\//g)).toHaveLength(emailLimits.trackedLinksMax);
   expect(sent.match(/href="https:\/\/x\.test\/\d+"/g)).toHaveLength(3);
@@ -99,46 +99,46 @@ describe("what is tracked", () => {
   const filled = html.replace("{{.name}}", "Ann");
   const clean = { opens: false, clicks: false };
 
-  async function trackedOf(payload: object, choices: { template?: object; tenant?: object } = {}) {
+  async function checkTracking(payload: object, choices: { template?: object; tenant?: object } = {}) {
     const { template, tenant } = choices;
     const known = { subject: "s", html, text: null, ...(template && { tracking: template }) };
     const emailTemplates = new Map([["t", known]]);
     const of = aTenant({ emailTemplates, ...(tenant && { tracking: tenant }) });
     const mail = { template: "t", data: { name: "Ann" }, ...payload };
     const { source } = await arrived(mail, channel, undefined, of);
-    const sent = partsOf(source)["text/html"] ?? "";
+    const sent = parseParts(source)["text/html"] ?? "";
     return { opens: sent.includes("/t/o/"), clicks: sent.includes("/t/c/"), sent };
   }
 
   test("is everything where nobody says otherwise", async () => {
-    expect(await trackedOf({})).toMatchObject({ opens: true, clicks: true });
+    expect(await checkTracking({})).toMatchObject({ opens: true, clicks: true });
   });
 
   test.each([{ opens: false }, { clicks: false }, clean])(
     "of %j only what is said is left out, and stays as it was written",
     async (tracking) => {
-      const { sent, ...seen } = await trackedOf({ tracking });
+      const { sent, ...seen } = await checkTracking({ tracking });
       expect(seen).toEqual({ opens: true, clicks: true, ...tracking });
       if (!seen.opens && !seen.clicks) expect(sent).toBe(filled);
     },
   );
 
   test("is what the message says, or else its template, or else the tenant, each member by itself", async () => {
-    const seen = await trackedOf({ tracking: { opens: true } }, { template: clean, tenant: { clicks: true } });
+    const seen = await checkTracking({ tracking: { opens: true } }, { template: clean, tenant: { clicks: true } });
     expect(seen).toMatchObject({ opens: true, clicks: false });
-    expect(await trackedOf({}, { tenant: clean })).toMatchObject(clean);
-    expect(await trackedOf({}, { template: { opens: true }, tenant: clean })).toMatchObject({
+    expect(await checkTracking({}, { tenant: clean })).toMatchObject(clean);
+    expect(await checkTracking({}, { template: { opens: true }, tenant: clean })).toMatchObject({
       opens: true,
       clicks: false,
     });
     // A template that only lends its subject says nothing.
-    expect(await trackedOf({ template: undefined, html, subject: "s" }, { template: clean })).toMatchObject({
+    expect(await checkTracking({ template: undefined, html, subject: "s" }, { template: clean })).toMatchObject({
       opens: true,
     });
   });
 
   test("of HTML whose tags depend on values is left out, too", async () => {
-    const { sent } = await trackedOf({
+    const { sent } = await checkTracking({
       template: undefined,
       html: "<p {{.attributes}}>x</p><a href='https://x.test/'>y</a>",
       tracking: clean,

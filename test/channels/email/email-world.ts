@@ -39,7 +39,7 @@ export function emailJob(payload: EmailPayload | string): QueuedJob {
 }
 
 /** Names and unfolded values of a message's headers, in their order. */
-export function headersOf(source: string): [name: string, value: string][] {
+export function parseHeaders(source: string): [name: string, value: string][] {
   const block = source.slice(0, source.indexOf("\r\n\r\n")).replace(/\r\n(?=[ \t])/g, "");
   return block
     .split("\r\n")
@@ -47,7 +47,7 @@ export function headersOf(source: string): [name: string, value: string][] {
 }
 
 /** The decoded parts of a message by their content type. */
-export function partsOf(source: string): Record<string, string> {
+export function parseParts(source: string): Record<string, string> {
   const boundary = /boundary="([^"]+)"/.exec(source)?.[1];
   const sections = boundary === undefined ? [source] : source.split(`--${boundary}`).slice(1, -1);
   return Object.fromEntries(

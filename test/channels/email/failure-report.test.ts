@@ -3,34 +3,34 @@ import { failureReport } from "../../../src/channels/email/failure-report.ts";
 
 /* What the words mean is in corpus/replies. */
 
-const typeOf = (failure: Partial<Parameters<typeof failureReport>[0]>) =>
+const classifyFailure = (failure: Partial<Parameters<typeof failureReport>[0]>) =>
   failureReport({ recipient: null, enhancedCode: null, command: "RCPT TO", text: "", ...failure }).type;
 
 test("the server's own words and code count more than the status by whoever reports", () => {
-  expect(typeOf({ enhancedCode: "5.1.1", text: "552 5.1.1 Recipient overquota" })).toBe("failed");
-  expect(typeOf({ enhancedCode: "5.1.1", text: "550 5.7.1 no" })).toBe("failed");
-  expect(typeOf({ enhancedCode: "5.1.1", text: "450 4.1.1 user unknown" })).toBe("failed");
-  expect(typeOf({ enhancedCode: "5.7.1", text: "550 5.1.1 no" })).toBe("bounced");
-  expect(typeOf({ enhancedCode: "5.0.0", text: "550 no such user" })).toBe("bounced");
-  expect(typeOf({ enhancedCode: "5.1.1", text: "550 no" })).toBe("bounced");
+  expect(classifyFailure({ enhancedCode: "5.1.1", text: "552 5.1.1 Recipient overquota" })).toBe("failed");
+  expect(classifyFailure({ enhancedCode: "5.1.1", text: "550 5.7.1 no" })).toBe("failed");
+  expect(classifyFailure({ enhancedCode: "5.1.1", text: "450 4.1.1 user unknown" })).toBe("failed");
+  expect(classifyFailure({ enhancedCode: "5.7.1", text: "550 5.1.1 no" })).toBe("bounced");
+  expect(classifyFailure({ enhancedCode: "5.0.0", text: "550 no such user" })).toBe("bounced");
+  expect(classifyFailure({ enhancedCode: "5.1.1", text: "550 no" })).toBe("bounced");
 });
 
 test("a refusal before the recipient is named says nothing about the recipient", () => {
   for (const command of ["MAIL FROM", "EHLO", "AUTH PLAIN"])
-    expect(typeOf({ enhancedCode: "5.1.1", text: "550 5.1.1 user unknown", command })).toBe("failed");
+    expect(classifyFailure({ enhancedCode: "5.1.1", text: "550 5.1.1 user unknown", command })).toBe("failed");
 });
 
 test("a provider that calls recipients unknown who do not want the mail suppresses nobody", () => {
   const text = "550 Unknown user ann@docomo.ne.jp";
-  expect(typeOf({ recipient: "ann@docomo.ne.jp", text, command: "end of DATA" })).toBe("failed");
-  expect(typeOf({ recipient: "ann@docomo.ne.jp", text })).toBe("bounced");
+  expect(classifyFailure({ recipient: "ann@docomo.ne.jp", text, command: "end of DATA" })).toBe("failed");
+  expect(classifyFailure({ recipient: "ann@docomo.ne.jp", text })).toBe("bounced");
 });
 
 test.each(["ユーザ", "a-", "a.", "5.1.1 ", "550 5.1.1 ", "(", "user ", "https://", "not \n", "OFR", "mailbox ", "@"])(
   "a refusal of a megabyte of %j is judged at once",
   (piece) => {
     // Quadratic work on this much would outlast the test.
-    for (let i = 0; i < 10; i += 1) typeOf({ text: piece.repeat(1_000_000 / piece.length) });
+    for (let i = 0; i < 10; i += 1) classifyFailure({ text: piece.repeat(1_000_000 / piece.length) });
   },
 );
 

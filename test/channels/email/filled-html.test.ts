@@ -19,9 +19,9 @@ function compose(payload: EmailPayload, tenant = aTenant()) {
   return composed.kind === "impossible" ? composed.error : composed.kind;
 }
 
-const isTooLarge = ({ html = "", data }: EmailPayload) => rulesOf(html, data).includes("too_large");
+const isTooLarge = ({ html = "", data }: EmailPayload) => findBrokenRules(html, data).includes("too_large");
 
-const rulesOf = (html: string, data: JsonObject = {}) => checkFilledHtml(html, data).map(({ rule }) => rule);
+const findBrokenRules = (html: string, data: JsonObject = {}) => checkFilledHtml(html, data).map(({ rule }) => rule);
 
 test.each<[html: string, data: JsonObject, rules: readonly string[]]>([
   ["<p>{{.x}}</p>", {}, ["empty"]],
@@ -35,7 +35,7 @@ test.each<[html: string, data: JsonObject, rules: readonly string[]]>([
   ['<img src="{{.x}}">', { x: "z".repeat(MAX) }, ["too_large", "image_only"]],
   ["<p>{{.x}}</p>", { x: "\u00e9".repeat(MAX / 2) }, ["too_large"]],
 ])("%.40p is judged as it will be sent", (html, data, rules) => {
-  expect(rulesOf(html, data)).toEqual(rules as ReturnType<typeof rulesOf>);
+  expect(findBrokenRules(html, data)).toEqual(rules as ReturnType<typeof findBrokenRules>);
 });
 
 test.each<[what: string, html: string, x: Json]>([

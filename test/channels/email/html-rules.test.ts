@@ -2,11 +2,11 @@ import { describe, expect, test } from "bun:test";
 import { checkHtml, type HtmlRule } from "../../../src/channels/email/content/html-rules.ts";
 import { emailLimits } from "../../../src/channels/email/limits.ts";
 
-const rulesOf = (html: string, bytes?: number): HtmlRule[] => checkHtml(html, bytes).map(({ rule }) => rule);
+const findBrokenRules = (html: string, bytes?: number): HtmlRule[] => checkHtml(html, bytes).map(({ rule }) => rule);
 
 describe("HTML is empty", () => {
   test.each(["", " \n\t", "\u00a0", "\u200b\ufeff", "\u2028"])("when it is %p", (html) => {
-    expect(rulesOf(html)).toEqual(["empty"]);
+    expect(findBrokenRules(html)).toEqual(["empty"]);
   });
 });
 
@@ -19,7 +19,7 @@ describe("HTML has neither text nor an image", () => {
     "<template>words</template>",
     "<iframe>words</iframe>",
     "<br><hr><table><tr><td></td></tr></table>",
-  ])("in %p", (html) => expect(rulesOf(html)).toEqual(["empty"]));
+  ])("in %p", (html) => expect(findBrokenRules(html)).toEqual(["empty"]));
 });
 
 describe("HTML has an image and no text", () => {
@@ -35,7 +35,7 @@ describe("HTML has an image and no text", () => {
     "<svg><title>words</title></svg>",
     '<div style="background: url(https://x.test/a.png)"></div>',
     '<table background="https://x.test/a.png"></table>',
-  ])("in %p", (html) => expect(rulesOf(html)).toEqual(["image_only"]));
+  ])("in %p", (html) => expect(findBrokenRules(html)).toEqual(["image_only"]));
 });
 
 describe("HTML has text", () => {
@@ -53,7 +53,7 @@ describe("HTML has text", () => {
     "<h1>w</h1>",
     "<custom-element>words</custom-element>",
     "< words",
-  ])("in %p", (html) => expect(rulesOf(html)).toEqual([]));
+  ])("in %p", (html) => expect(findBrokenRules(html)).toEqual([]));
 });
 
 describe("a script is found", () => {
@@ -98,7 +98,7 @@ describe("a script is found", () => {
     "<!-- --{{.x}}><script>alert(1)</script>-->",
     "<{{.tag}}>alert(1)</{{.tag}}>",
     "<scr{{.rest}}>alert(1)",
-  ])("in words and %p", (html) => expect(rulesOf(`words${html}`)).toContain("script"));
+  ])("in words and %p", (html) => expect(findBrokenRules(`words${html}`)).toContain("script"));
 });
 
 describe("no script is seen", () => {
@@ -115,38 +115,41 @@ describe("no script is seen", () => {
     "</script>",
     "<p>{{.name}} < {{.limit}}</p>",
     '<a href="{{.link}}">{{.label}}</a>',
-  ])("in words and %p", (html) => expect(rulesOf(`words ${html}`)).toEqual([]));
+  ])("in words and %p", (html) => expect(findBrokenRules(`words ${html}`)).toEqual([]));
 });
 
 describe("the size", () => {
   const bytes = emailLimits.inlineHtmlBytesMax;
 
   test("may be 524,288 bytes and not one more, counted in UTF-8", () => {
-    expect(rulesOf("a".repeat(bytes))).toEqual([]);
-    expect(rulesOf("a".repeat(bytes + 1))).toEqual(["too_large"]);
-    expect(rulesOf("é".repeat(bytes / 2))).toEqual([]);
-    expect(rulesOf(`${"é".repeat(bytes / 2)}a`)).toEqual(["too_large"]);
+    expect(findBrokenRules("a".repeat(bytes))).toEqual([]);
+    expect(findBrokenRules("a".repeat(bytes + 1))).toEqual(["too_large"]);
+    expect(findBrokenRules("é".repeat(bytes / 2))).toEqual([]);
+    expect(findBrokenRules(`${"é".repeat(bytes / 2)}a`)).toEqual(["too_large"]);
   });
 
   test("is the caller's where the caller knows it", () => {
-    expect(rulesOf("words", bytes + 1)).toEqual(["too_large"]);
+    expect(findBrokenRules("words", bytes + 1)).toEqual(["too_large"]);
   });
 
   test("hides neither emptiness nor a script, and all that apply are named in one order", () => {
-    expect(rulesOf(" ".repeat(bytes + 1))).toEqual(["empty", "too_large"]);
-    expect(rulesOf(`<script></script>${"a".repeat(bytes)}`)).toEqual(["too_large", "script"]);
-    expect(rulesOf("<img><script>alert(1)</script>")).toEqual(["image_only", "script"]);
+    expect(findBrokenRules(" ".repeat(bytes + 1))).toEqual(["empty", "too_large"]);
+    expect(findBrokenRules(`<script></script>${"a".repeat(bytes)}`)).toEqual(["too_large", "script"]);
+    expect(findBrokenRules("<img><script>alert(1)</script>")).toEqual(["image_only", "script"]);
   });
 
   test("hides nothing that stands behind what would have been allowed", () => {
-    expect(rulesOf(`<p>${"x".repeat(bytes)}</p><script>alert(1)</script>`)).toEqual(["too_large", "script"]);
-    expect(rulesOf(`<img src="data:image/png;base64,${"A".repeat(bytes)}">`)).toEqual(["too_large", "image_only"]);
-    expect(rulesOf("<p></p>".repeat(100_000))).toEqual(["empty", "too_large"]);
-    expect(rulesOf(`<img src="https://a.example/b.png">`.repeat(20_000))).toEqual(["too_large", "image_only"]);
+    expect(findBrokenRules(`<p>${"x".repeat(bytes)}</p><script>alert(1)</script>`)).toEqual(["too_large", "script"]);
+    expect(findBrokenRules(`<img src="data:image/png;base64,${"A".repeat(bytes)}">`)).toEqual([
+      "too_large",
+      "image_only",
+    ]);
+    expect(findBrokenRules("<p></p>".repeat(100_000))).toEqual(["empty", "too_large"]);
+    expect(findBrokenRules(`<img src="https://a.example/b.png">`.repeat(20_000))).toEqual(["too_large", "image_only"]);
   });
 
   test("is told without the rules that only the end of far larger HTML breaks", () => {
-    expect(rulesOf(`${"a".repeat(emailLimits.inspectedHtmlCharsMax)}<script></script>`)).toEqual(["too_large"]);
+    expect(findBrokenRules(`${"a".repeat(emailLimits.inspectedHtmlCharsMax)}<script></script>`)).toEqual(["too_large"]);
   });
 });
 

@@ -12,7 +12,7 @@ import { DnsServer } from "../../support/dns-server.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { TEST_KEY_RECORD, TEST_SELECTOR, verified } from "../../support/sending-domain.ts";
 import { aTenant } from "../../support/tenants.ts";
-import { emailJob, headersOf, LINKS } from "./email-world.ts";
+import { emailJob, LINKS, parseHeaders } from "./email-world.ts";
 
 const FROM = { address: "no-reply@waybill.test", name: "Waybill" };
 const SENDER = { fromAddress: "shop@Acme.test", fromName: "Acme", smtpUrl: null };
@@ -47,8 +47,8 @@ async function arrived(tenant: Partial<Tenant>, payload: Partial<EmailPayload> =
 }
 
 /** The tags of the one DKIM signature. */
-function signatureOf({ source }: SandboxMessage): Record<string, string> {
-  const signatures = headersOf(source).filter(([name]) => name.toLowerCase() === "dkim-signature");
+function parseSignature({ source }: SandboxMessage): Record<string, string> {
+  const signatures = parseHeaders(source).filter(([name]) => name.toLowerCase() === "dkim-signature");
   expect(signatures).toHaveLength(1);
   const tags = (signatures[0]?.[1] ?? "").split(";").map((tag) => tag.trim());
   return Object.fromEntries(tags.map((tag) => [tag.slice(0, tag.indexOf("=")), tag.slice(tag.indexOf("=") + 1)]));
@@ -72,13 +72,13 @@ test("mail of the platform's sender is signed once its domain is verified, and b
   const [after, before] = sandbox.inbox.messages("ana-signed@example.test", 10);
   if (after === undefined || before === undefined) throw new Error("two messages should have arrived");
   expect(before.source).not.toContain("DKIM-Signature");
-  expect(signatureOf(after)).toMatchObject({ d: "waybill.test", s: TEST_SELECTOR });
+  expect(parseSignature(after)).toMatchObject({ d: "waybill.test", s: TEST_SELECTOR });
   expect([before.from, after.from]).toEqual([FROM.address, expect.stringContaining("@bounce.waybill.test")]);
 });
 
 describe("mail of a verified domain", () => {
   test("is signed by the domain, over every header that says who, to whom, what and how to unsubscribe", async () => {
-    const signature = signatureOf((await arrived(OWN)).message);
+    const signature = parseSignature((await arrived(OWN)).message);
     expect(signature).toMatchObject({ d: "acme.test", s: TEST_SELECTOR, a: "rsa-sha256", c: "relaxed/relaxed" });
     const signed = (signature["h"] ?? "").replace(/\s/g, "").split(":");
     expect(signed).toEqual(
@@ -102,7 +102,7 @@ describe("mail of a verified domain", () => {
     const { job, message } = await arrived(OWN);
     expect(message.from).toBe(`b+${job.jobId}@bounce.acme.test`);
     expect(message.from.split("@")[0]?.length).toBeLessThanOrEqual(64);
-    expect(new Map(headersOf(message.source)).get("From")).toBe("Acme <shop@acme.test>");
+    expect(new Map(parseHeaders(message.source)).get("From")).toBe("Acme <shop@acme.test>");
   });
 
   test("through the tenant's own relay has its bounces there, and is signed where its key is published", async () => {

@@ -46,11 +46,14 @@ async function aChannel(options: Partial<EmailChannelOptions>): Promise<EmailCha
 /** 127.0.0.2 stands for a public address; `answers` are the addresses of any name, look-up by look-up. */
 function guardOver(...answers: readonly (readonly string[])[]): { guard: OutboundGuard; readonly asked: string[] } {
   const asked: string[] = [];
-  const addressesOf = async (host: string) => {
+  const resolveAddresses = async (host: string) => {
     asked.push(host);
     return answers[Math.min(asked.length, answers.length) - 1] ?? [];
   };
-  return { asked, guard: new NetworkGuard({ allow: ["127.0.0.2/31"], publicAllowed: true, addressesOf }) };
+  return {
+    asked,
+    guard: new NetworkGuard({ allow: ["127.0.0.2/31"], publicAllowed: true, addressesOf: resolveAddresses }),
+  };
 }
 
 function owner(smtpUrl: string): Tenant {

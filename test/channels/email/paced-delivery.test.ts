@@ -21,7 +21,7 @@ let url: string;
 let clock: VirtualClock;
 let channel: EmailChannel;
 
-const verdictOf = (verdicts: ReadonlyMap<string, Verdict>, address: string): Error | null => {
+const findVerdict = (verdicts: ReadonlyMap<string, Verdict>, address: string): Error | null => {
   const verdict = verdicts.get(address.slice(address.indexOf("@") + 1));
   return verdict === undefined ? null : Object.assign(new Error(verdict[1]), { responseCode: verdict[0] });
 };
@@ -35,11 +35,11 @@ beforeAll(async () => {
     closeTimeout: 100,
     onRcptTo({ address }, _session, callback) {
       asked += 1;
-      callback(verdictOf(atRcpt, address));
+      callback(findVerdict(atRcpt, address));
     },
     onData(stream, { envelope }, callback) {
       stream.resume();
-      stream.on("end", () => callback(verdictOf(atData, envelope.rcptTo[0]?.address ?? "")));
+      stream.on("end", () => callback(findVerdict(atData, envelope.rcptTo[0]?.address ?? "")));
     },
   });
   server.on("error", () => {});

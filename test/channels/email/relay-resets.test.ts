@@ -121,7 +121,7 @@ function aPool({ port }: ResettingRelay): RelayPool {
   return pool;
 }
 
-async function outcomeOf(pool: RelayPool): Promise<Outcome> {
+async function attemptSend(pool: RelayPool): Promise<Outcome> {
   try {
     await pool.send(MAIL, NEVER);
     return { kind: "delivered", result: {} };
@@ -139,9 +139,9 @@ async function tried(
 ): Promise<{ isCut: boolean; wrong: string | null }> {
   const pool = aPool(relay);
   relay.cut(WHOLE);
-  if (isKept) await outcomeOf(pool);
+  if (isKept) await attemptSend(pool);
   relay.cut(cut);
-  const outcome = await outcomeOf(pool);
+  const outcome = await attemptSend(pool);
   const isCut = relay.hasCut;
   pool.close();
   const isUncertain = outcome.kind === "retry" && outcome.isUncertain === true;

@@ -315,11 +315,15 @@ test.each(NO_TOPICS.map((topic) => ({ topic })))("what is no topic is refused wi
 test("a message's own topic comes before its template's, which also goes with inline HTML", () => {
   const topical = { subject: "Hi", html: "<p>Hi</p>", text: null, topic: "news" };
   const tenant = { ...TENANT, emailTemplates: new Map([["welcome", topical]]) };
-  const topicOf = (more: object) => {
+  const acceptTopic = (more: object) => {
     const acceptance = acceptEmail(tenant, { ...SEND, ...more });
     return acceptance.ok ? acceptance.job.topic : acceptance.refusal;
   };
-  expect([topicOf({}), topicOf({ topic: null }), topicOf({ topic: "Offers" })]).toEqual(["news", "news", "offers"]);
-  expect(topicOf({ html: "<p>inline</p>", subject: "s" })).toBe("news");
+  expect([acceptTopic({}), acceptTopic({ topic: null }), acceptTopic({ topic: "Offers" })]).toEqual([
+    "news",
+    "news",
+    "offers",
+  ]);
+  expect(acceptTopic({ html: "<p>inline</p>", subject: "s" })).toBe("news");
   expect(accepted(SEND)).not.toHaveProperty("topic");
 });

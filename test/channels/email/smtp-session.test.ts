@@ -85,11 +85,11 @@ function manners(ehlo: string, onJobs: Manners): Manners {
 const GROUP = "MAIL FROM:<b@shop.test> SIZE=21\r\nRCPT TO:<ana@example.test>\r\nDATA\r\n";
 const WIRE = `${MAIL.text}.\r\n`;
 
-function placeOf(port: number, host = "127.0.0.1"): SmtpPlace {
+function buildPlace(port: number, host = "127.0.0.1"): SmtpPlace {
   return { host, address: "127.0.0.1", port, secure: false, user: "", password: "", ehloName: "send.test" };
 }
 
-async function aSession(port: number, place = placeOf(port)): Promise<SmtpSession> {
+async function aSession(port: number, place = buildPlace(port)): Promise<SmtpSession> {
   const session = new SmtpSession(place, SHORT, () => {});
   open.push(() => session.close());
   await session.open(NEVER);
@@ -98,7 +98,7 @@ async function aSession(port: number, place = placeOf(port)): Promise<SmtpSessio
 
 function aPool(port: number): RelayPool {
   const pool = new RelayPool({
-    server: placeOf(port),
+    server: buildPlace(port),
     route: new RelayRoute("127.0.0.1", null, 1_000),
     timeouts: SHORT,
     ehloName: "send.test",
@@ -495,7 +495,7 @@ describe("a server that speaks before it is asked", () => {
     await new Promise<void>((resolve) => between.listen(0, "127.0.0.1", resolve));
     open.push(() => void between.close());
     const { port } = between.address() as AddressInfo;
-    const session = new SmtpSession(placeOf(port, "mail.test"), SHORT, () => {});
+    const session = new SmtpSession(buildPlace(port, "mail.test"), SHORT, () => {});
     open.push(() => session.close());
     // Either nobody takes such a connection, or nothing that was forged counts.
     const reply = await session.open(NEVER).then(
@@ -585,7 +585,7 @@ test("a reply of endless short lines is given up before its lines take much more
 test("a server that says too much before it is ready is left at once", async () => {
   const server = await aServer(() => 0, "\r\n".repeat(64 * 1024));
   const patient = { ...SHORT, connectMs: 60_000, readyMs: 60_000 };
-  const session = new SmtpSession(placeOf(server.port), patient, () => {});
+  const session = new SmtpSession(buildPlace(server.port), patient, () => {});
   const failure = await session.open(NEVER).then(
     () => null,
     (error: unknown) => error,

@@ -21,7 +21,13 @@ interface Part {
   readonly text?: string;
 }
 
-async function rulesOf({ subject = "Your parts", html = "", alone, from = "Shop <orders@shop.test>", text }: Part) {
+async function findMatchedRules({
+  subject = "Your parts",
+  html = "",
+  alone,
+  from = "Shop <orders@shop.test>",
+  text,
+}: Part) {
   const message = { subject, html: alone ?? WORDS + html, text: text ?? null, from, to: "ann@good.test" };
   return (await filter.score(message)).rules.map(({ rule }) => rule);
 }
@@ -240,17 +246,18 @@ const CASES: Readonly<Record<string, { readonly speaks: readonly Part[]; readonl
 
 describe.each(Object.entries(CASES))("%s", (name, { speaks, silent }) => {
   test.each(speaks.map((part) => [part] as const))("speaks of %p", async (part) => {
-    expect(await rulesOf(part)).toContain(name);
+    expect(await findMatchedRules(part)).toContain(name);
   });
   test.each(silent.map((part) => [part] as const))("is silent about %p", async (part) => {
-    expect(await rulesOf(part)).not.toContain(name);
+    expect(await findMatchedRules(part)).not.toContain(name);
   });
 });
 
 describe("the rules", () => {
   test("each have cases of their own, or a sample that sets them off", async () => {
     const shown = new Set(Object.keys(CASES));
-    for (const { subject, html } of SPAM) for (const rule of await rulesOf({ subject, alone: html })) shown.add(rule);
+    for (const { subject, html } of SPAM)
+      for (const rule of await findMatchedRules({ subject, alone: html })) shown.add(rule);
     expect(SPAM_RULES.map(({ name }) => name).filter((name) => !shown.has(name))).toEqual([]);
   });
 
@@ -285,16 +292,18 @@ describe("the rules", () => {
 
   test("see what only the text alternative says where the HTML says nothing", async () => {
     const text = "You have won the lottery: http://192.0.2.1/";
-    expect(await rulesOf({ alone: "<div> </div>", text })).toEqual(expect.arrayContaining(["LOTTERY", "LINK_IP"]));
-    expect(await rulesOf({ text: "Buy viagra" })).toContain("DRUGS");
+    expect(await findMatchedRules({ alone: "<div> </div>", text })).toEqual(
+      expect.arrayContaining(["LOTTERY", "LINK_IP"]),
+    );
+    expect(await findMatchedRules({ text: "Buy viagra" })).toContain("DRUGS");
     for (const alone of [
       "<head><p>Buy viagra",
       "<head><title>Hi</title>Buy viagra</head>",
       "<head><noscript><b>Buy</b> viagra",
     ])
-      expect(await rulesOf({ alone })).toContain("DRUGS");
+      expect(await findMatchedRules({ alone })).toContain("DRUGS");
     expect(
-      await rulesOf({ alone: `<head><title>Buy viagra</title><style>/* viagra */</style>${WORDS}` }),
+      await findMatchedRules({ alone: `<head><title>Buy viagra</title><style>/* viagra */</style>${WORDS}` }),
     ).not.toContain("DRUGS");
   });
 });

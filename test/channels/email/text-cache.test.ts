@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { TextCache } from "../../../src/channels/email/content/text-cache.ts";
 
-function cacheOf(charsMax: number) {
+function createCache(charsMax: number) {
   const made: string[] = [];
   const cache = new TextCache(charsMax, (text) => {
     made.push(text);
@@ -11,13 +11,13 @@ function cacheOf(charsMax: number) {
 }
 
 test("a text is processed once", () => {
-  const { cache, made } = cacheOf(100_000);
+  const { cache, made } = createCache(100_000);
   expect(cache.get("a")).toBe(cache.get("a"));
   expect(made).toEqual(["a"]);
 });
 
 test("the least recently used is forgotten first", () => {
-  const { cache, made } = cacheOf(16 * 300);
+  const { cache, made } = createCache(16 * 300);
   const texts = Array.from({ length: 18 }, (_, n) => `text ${n}`);
   for (const text of texts) {
     cache.get(text);
@@ -29,7 +29,7 @@ test("the least recently used is forgotten first", () => {
 });
 
 test("a huge text is not kept and evicts nothing", () => {
-  const { cache, made } = cacheOf(10_000);
+  const { cache, made } = createCache(10_000);
   cache.get("small");
   for (const _ of [1, 2]) cache.get("x".repeat(9_000));
   cache.get("small");

@@ -127,7 +127,7 @@ function change(passData: JsonObject): AcceptedUpdate {
   return update;
 }
 
-function passOf({ serial, content }: AcceptedPass): Pass {
+function buildPass({ serial, content }: AcceptedPass): Pass {
   const ids = { passId: "p", tenantId: "acme", jobId: "j", passTypeId: "pass.test", authenticationToken: "t" };
   return { ...ids, serial, content, state: "ready", version: 1 };
 }
@@ -164,7 +164,7 @@ test(
       fc.property(data, fc.oneof(data, anything), (pass_data, changes) => {
         const accepted = taken({ pass_type: "apple", pass_data });
         if (accepted === null) return;
-        const stored = passOf({ ...accepted, content: JSON.parse(JSON.stringify(accepted.content)) });
+        const stored = buildPass({ ...accepted, content: JSON.parse(JSON.stringify(accepted.content)) });
         expect(updatedContent(change({}), stored, "Acme")).toEqual(stored.content);
         const update = orRefused(acceptPassUpdate(JSON.parse(JSON.stringify({ pass_data: changes }))));
         const content = update === null ? null : orRefused(updatedContent(update, stored, "Acme"));
@@ -207,7 +207,7 @@ test(
         const accepted = taken({ pass_type: "google", pass_data });
         if (accepted === null || accepted.content.type !== "google") return;
         expect(own(accepted.content.object)).toEqual(["33.o", "33.c", true]);
-        const stored = passOf(accepted);
+        const stored = buildPass(accepted);
         expect(updatedContent(change({}), stored, "Acme")).toEqual(accepted.content);
         const update = orRefused(acceptPassUpdate({ pass_data: changes }));
         const changed = update === null ? null : orRefused(updatedContent(update, stored, "Acme"));
@@ -256,7 +256,7 @@ test("a pass that says nothing more has the platform's design, and a placeholder
 });
 
 /** The sentence with which a body is refused. */
-function refusalOf(checked: Checked<unknown>): string {
+function getRefusal(checked: Checked<unknown>): string {
   if (!(checked instanceof Fault)) throw new Error("it was taken");
   return checked.message;
 }
@@ -271,7 +271,7 @@ test.each([
 ])("a refusal of %j names the member as it was sent", (members, sentence) => {
   const passData = { serial_number: "1", organization_name: "Acme", description: "Pass", ...members };
   const body = { pass_type: "apple", pass_data: passData };
-  expect(refusalOf(acceptPass(body, CONTEXT))).toStartWith(sentence);
+  expect(getRefusal(acceptPass(body, CONTEXT))).toStartWith(sentence);
 });
 
 test("a refused update of a Google pass names the members where they were sent", () => {
@@ -284,7 +284,7 @@ test("a refused update of a Google pass names the members where they were sent",
     const body = { pass_data: passData };
     const update = acceptPassUpdate(body);
     if (update instanceof Fault) return update.message;
-    return refusalOf(asSent(updatedContent(update, passOf(accepted), "Acme"), body));
+    return getRefusal(asSent(updatedContent(update, buildPass(accepted), "Acme"), body));
   };
   expect(refused({ state: "GONE" })).toStartWith("pass_data.state must");
   expect(refused({ object_data: { state: "GONE" } })).toStartWith("pass_data.object_data.state must");
@@ -296,7 +296,7 @@ test("a refused update of a Google pass names the members where they were sent",
 test("an icon that is sent takes the place of the placeholder in every size", () => {
   const accepted = apple({});
   if (accepted === null) throw new Error("refused");
-  const content = orRefused(updatedContent(change({ icon_2x_base64: png(58, 58) }), passOf(accepted), "Acme"));
+  const content = orRefused(updatedContent(change({ icon_2x_base64: png(58, 58) }), buildPass(accepted), "Acme"));
   const images = content?.type === "apple" ? content.images : {};
   expect(Object.keys(images).toSorted()).toEqual(["icon.png", "icon@2x.png"]);
   expect(images["icon.png"]).toBe(images["icon@2x.png"] ?? "");
@@ -307,6 +307,6 @@ test("a boarding pass is told how it travels, and a pass that becomes another st
   expect(accepted?.content).toMatchObject({ pass: { boardingPass: { transitType: "PKTransitTypeGeneric" } } });
   if (accepted === null) throw new Error("refused");
   const update = change({ style: "coupon" });
-  expect(updatedContent(update, passOf(accepted), "Acme")).toMatchObject({ style: "coupon", pass: { coupon: {} } });
+  expect(updatedContent(update, buildPass(accepted), "Acme")).toMatchObject({ style: "coupon", pass: { coupon: {} } });
   expect(apple({ style: "coupon", transit_type: "PKTransitTypeAir" })).toBeNull();
 });

@@ -6,7 +6,7 @@ import { Fault } from "../../../src/channels/wallet/request/readers.ts";
 import type { PassContent } from "../../../src/domain/channels/wallet.ts";
 import type { JsonObject } from "../../../src/domain/texts/json.ts";
 
-const APPLE = passOf({
+const APPLE = buildPass({
   pass_type: "apple",
   pass_data: {
     serial_number: "s",
@@ -15,7 +15,7 @@ const APPLE = passOf({
     back_fields: [{ key: "gate", value: "A" }],
   },
 });
-const GOOGLE = passOf({
+const GOOGLE = buildPass({
   pass_type: "google",
   pass_data: {
     class_id: "33.c",
@@ -25,7 +25,7 @@ const GOOGLE = passOf({
   },
 });
 
-function passOf(body: JsonObject): Pass {
+function buildPass(body: JsonObject): Pass {
   const context = { templates: new Map(), title: "Acme", issuerId: "33", kind: "generic" } as const;
   const accepted = acceptPass(body, context);
   if (accepted instanceof Fault) throw new Error(accepted.message);
@@ -111,7 +111,7 @@ test.each<[string, JsonObject]>([
   expect(changed(GOOGLE, { pass_data })).toEqual(GOOGLE.content);
 });
 
-const CARD = passOf({
+const CARD = buildPass({
   pass_type: "apple",
   pass_data: {
     serial_number: "s",
@@ -202,7 +202,7 @@ test.each([".", ".."])("the serial %s is refused, since no device could ask for 
 });
 
 const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
-const SPOKEN = passOf({
+const SPOKEN = buildPass({
   pass_type: "apple",
   pass_data: {
     serial_number: "s",

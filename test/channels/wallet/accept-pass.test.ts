@@ -159,11 +159,11 @@ test("what a barcode says may have control characters, and whatever the registry
   expect(apple({ barcodes: [{ ...BARCODE, altText: "\u001d" }] })).toBeInstanceOf(Fault);
 });
 
-const keyOf = (namedCurve: string) =>
+const generateKey = (namedCurve: string) =>
   generateKeyPairSync("ec", { namedCurve }).publicKey.export({ type: "spki", format: "der" }).toString("base64");
 
 test("nfc is taken with a public key for ECDH on P-256, and with nothing else", () => {
-  const key = keyOf("P-256");
+  const key = generateKey("P-256");
   const nfc = { message: "4711", encryptionPublicKey: key, requiresAuthentication: true };
   expect(taken(apple({ nfc })).content).toMatchObject({ pass: { nfc } });
   // With its point compressed, as in Apple's examples.
@@ -177,7 +177,7 @@ test("nfc is taken with a public key for ECDH on P-256, and with nothing else", 
     pass: { nfc: { encryptionPublicKey: compressed.toString("base64") } },
   });
   const offCurve = Buffer.from(key, "base64").fill(0xff, 40).toString("base64");
-  const others = [null, "", "key", 7, keyOf("P-384"), key.slice(0, -8), `${key}AAAA`, offCurve];
+  const others = [null, "", "key", 7, generateKey("P-384"), key.slice(0, -8), `${key}AAAA`, offCurve];
   for (const encryptionPublicKey of [...others, `-----BEGIN PUBLIC KEY-----\n${key}`]) {
     const refused = apple({ nfc: { ...nfc, encryptionPublicKey } });
     expect([encryptionPublicKey, refused]).toMatchObject([

@@ -75,7 +75,7 @@ function aPass(style: PassStyle, pass: Readonly<Record<string, unknown>> = {}): 
   };
 }
 
-async function bundleOf(
+async function createBundle(
   parts: PassParts,
   nowMs = Date.now(),
   by: PassSigner = signer,
@@ -105,7 +105,7 @@ async function verify(files: Record<string, Uint8Array>, rootPem = apple.root.ce
 }
 
 test("OpenSSL verifies the signature over the manifest, from the root alone", async () => {
-  const files = await bundleOf(aPass("generic"));
+  const files = await createBundle(aPass("generic"));
   expect(await verify(files)).toEqual({ exitCode: 0, output: "CMS Verification successful\n" });
 });
 
@@ -118,19 +118,19 @@ test("a certificate that signed itself signs passes that OpenSSL verifies from i
   const credentials = { ...(await apple.signer()), certificatePem, privateKeyPem, wwdrPem: null };
   const signers = new PassSigners({ telemetry: new QuietTelemetry(), nowMs: Date.now });
   const self = usable(await signers.open(credentials, "acme"));
-  const files = await bundleOf(aPass("generic"), Date.now(), self);
+  const files = await createBundle(aPass("generic"), Date.now(), self);
   expect(await verify(files, certificatePem)).toEqual({ exitCode: 0, output: "CMS Verification successful\n" });
 });
 
 test("a manifest that was changed after it was signed is not verified", async () => {
-  const files = await bundleOf(aPass("generic"));
+  const files = await createBundle(aPass("generic"));
   const manifest = new TextDecoder().decode(files["manifest.json"]).replace("icon.png", "icom.png");
   expect((await verify({ ...files, "manifest.json": new TextEncoder().encode(manifest) })).exitCode).not.toBe(0);
 });
 
 test("the signature is detached and says when it was made", async () => {
   const atMs = Date.now() - 5 * 60_000;
-  const files = await bundleOf(aPass("generic"), atMs);
+  const files = await createBundle(aPass("generic"), atMs);
   await Bun.write(join(folder, "signature"), files["signature"] ?? "");
   const { output } = await openssl("cms", "-cmsout", "-print", "-noout", "-inform", "DER", "-in", "signature");
   expect(output).toContain("eContent: <ABSENT>");
@@ -141,7 +141,7 @@ test("the signature is detached and says when it was made", async () => {
 });
 
 test("the manifest names every file but itself and the signature, with the SHA-1 of its bytes", async () => {
-  const files = await bundleOf(aPass("coupon"));
+  const files = await createBundle(aPass("coupon"));
   const { "manifest.json": manifest, signature: _, ...others } = files;
   const hashes = Object.entries(others).map(([name, bytes]) => [name, createHash("sha1").update(bytes).digest("hex")]);
   expect(json(manifest)).toEqual(Object.fromEntries(hashes));
@@ -153,7 +153,7 @@ test("pass.json of every style is valid by the schema of Apple's passes", async 
   const { $schema: _, ...draft4 } = schema;
   const validate = new Ajv({ strict: false, allErrors: true, validateFormats: false }).compile(draft4);
   for (const style of PASS_STYLES) {
-    const pass = json((await bundleOf(aPass(style)))["pass.json"]);
+    const pass = json((await createBundle(aPass(style)))["pass.json"]);
     validate(pass);
     expect({ style, errors: validate.errors }).toEqual({ style, errors: null });
     validate({ ...pass, serialNumber: 4711 });
@@ -164,7 +164,7 @@ test("pass.json of every style is valid by the schema of Apple's passes", async 
 test("passkit-generator reads every field of every style back", async () => {
   for (const style of PASS_STYLES) {
     const parts = aPass(style);
-    const files = await bundleOf(parts);
+    const files = await createBundle(parts);
     const buffers = Object.fromEntries(Object.entries(files).map(([name, bytes]) => [name, Buffer.from(bytes)]));
     const pass = new PKPass(buffers);
     // One that older devices know comes before the newest.
@@ -229,7 +229,7 @@ async function requested(members: JsonObject) {
   const accepted = acceptPass({ pass_type: "apple", pass_data: passData }, context);
   if (accepted instanceof Fault || accepted.content.type !== "apple") throw new Error(JSON.stringify(accepted));
   const images = new Map(Array.from(accepted.images, ([hash, png]) => [hash, new Uint8Array(png)]));
-  return bundleOf({ ...aPass("generic"), content: accepted.content, images });
+  return createBundle({ ...aPass("generic"), content: accepted.content, images });
 }
 
 test.each(NEWER)(
@@ -291,7 +291,7 @@ test("a pass that asks its holder has a form that a second parser takes, and non
   const parts = aPass("storeCard", { nfc });
   const logos = { "personalizationLogo@2x.png": ICON_HASH, "de.lproj/personalizationLogo@2x.png": ICON_HASH };
   const content = { ...parts.content, images: { ...parts.content.images, ...logos } };
-  const files = await bundleOf({ ...parts, content: { ...content, personalization } });
+  const files = await createBundle({ ...parts, content: { ...content, personalization } });
   expect(await verify(files)).toMatchObject({ exitCode: 0 });
   const buffers = Object.fromEntries(Object.entries(files).map(([name, bytes]) => [name, Buffer.from(bytes)]));
   const { certificatePem: signerCert, privateKeyPem: signerKey } = await apple.signer();
@@ -300,7 +300,7 @@ test("a pass that asks its holder has a form that a second parser takes, and non
   expect(json(again["personalization.json"])).toEqual(personalization);
   expect(Object.keys(again)).toContain("personalizationLogo@2x.png");
 
-  const after = await bundleOf({ ...parts, content: { ...content, personalized: "mark" } });
+  const after = await createBundle({ ...parts, content: { ...content, personalized: "mark" } });
   expect(Object.keys(after).filter((name) => /personalization/.test(name))).toEqual([]);
   expect(await verify(after)).toMatchObject({ exitCode: 0 });
 });
@@ -308,7 +308,7 @@ test("a pass that asks its holder has a form that a second parser takes, and non
 test("nothing in a pass replaces what the service itself sets", async () => {
   const pass = json(
     (
-      await bundleOf(
+      await createBundle(
         aPass("generic", {
           formatVersion: 2,
           passTypeIdentifier: "pass.test.other",
@@ -335,7 +335,7 @@ test("a pass whose image is not there is not signed", async () => {
 });
 
 test("a time beyond 2049 is written as RFC 5652 has it", async () => {
-  const files = await bundleOf(aPass("generic"), Date.UTC(2051, 4, 6, 7, 8, 9));
+  const files = await createBundle(aPass("generic"), Date.UTC(2051, 4, 6, 7, 8, 9));
   await Bun.write(join(folder, "late"), files["signature"] ?? "");
   const { output } = await openssl("asn1parse", "-inform", "DER", "-in", "late");
   expect(output).toContain("GENERALIZEDTIME   :20510506070809Z");

@@ -18,7 +18,7 @@ const CONTEXT = { templates: new Map(), title: "Acme", issuerId: "33", kind: "ge
 const apple = (members: JsonObject) =>
   acceptPass({ pass_type: "apple", pass_data: { ...REQUIRED, ...members } }, CONTEXT);
 
-function contentOf(checked: Checked<AcceptedPass | PassContent>): AppleContent {
+function getContent(checked: Checked<AcceptedPass | PassContent>): AppleContent {
   if (checked instanceof Fault) throw new Error(checked.message);
   const content = "content" in checked ? checked.content : checked;
   if (content.type !== "apple") throw new Error("not one of Apple's");
@@ -95,17 +95,17 @@ const NEWER: JsonObject = {
 const INFO = { additionalInfoFields: [{ key: "info", label: "Bags", value: "Small ones" }] };
 
 test("every member that iOS 18 to 27 brought is copied into pass.json, in either spelling", () => {
-  const { pass } = contentOf(apple({ style: "eventTicket", ...INFO, ...NEWER }));
+  const { pass } = getContent(apple({ style: "eventTicket", ...INFO, ...NEWER }));
   expect(pass).toMatchObject({ ...NEWER, eventTicket: INFO });
   const snaked = Object.fromEntries(
     Object.entries({ ...INFO, ...NEWER }).map(([name, value]) => [snakeCase(name), value]),
   );
-  expect(contentOf(apple({ style: "eventTicket", ...snaked })).pass).toEqual(pass);
+  expect(getContent(apple({ style: "eventTicket", ...snaked })).pass).toEqual(pass);
 });
 
 test("an update that says nothing of them leaves them all in the pass", () => {
-  const content = contentOf(apple({ style: "eventTicket", ...INFO, ...NEWER, extra: { later: [1, null] } }));
-  expect(contentOf(changed(content, { back_fields: [{ key: "b", value: "1" }] })).pass).toEqual({
+  const content = getContent(apple({ style: "eventTicket", ...INFO, ...NEWER, extra: { later: [1, null] } }));
+  expect(getContent(changed(content, { back_fields: [{ key: "b", value: "1" }] })).pass).toEqual({
     ...content.pass,
     eventTicket: { ...INFO, backFields: [{ key: "b", value: "1" }] },
   });
@@ -193,7 +193,7 @@ test("the linear barcodes of iOS 27 are taken with what they can hold", () => {
     { format: "PKBarcodeFormatI2of5", message: "00123456" },
     { format: "PKBarcodeFormatQR", message: "4711" },
   ];
-  expect(contentOf(apple({ barcodes })).pass).toMatchObject({ barcodes });
+  expect(getContent(apple({ barcodes })).pass).toMatchObject({ barcodes });
 });
 
 describe("a form for the holder", () => {
@@ -207,17 +207,17 @@ describe("a form for the holder", () => {
   const card = { style: "storeCard", nfc, ...logo, personalization: form };
 
   test("is kept as personalization.json has it, in either spelling, with fields that Apple may add", () => {
-    expect(contentOf(apple(card)).personalization).toEqual(form);
+    expect(getContent(apple(card)).personalization).toEqual(form);
     const { requiredPersonalizationFields, termsAndConditions, description } = form;
     const snaked = {
       required_personalization_fields: requiredPersonalizationFields,
       terms_and_conditions: termsAndConditions,
       description,
     };
-    expect(contentOf(apple({ ...card, personalization: snaked })).personalization).toEqual(form);
+    expect(getContent(apple({ ...card, personalization: snaked })).personalization).toEqual(form);
     const later = { ...form, requiredPersonalizationFields: ["PKPassPersonalizationFieldBirthday"] };
-    expect(contentOf(apple({ ...card, personalization: later })).personalization).toEqual(later);
-    expect(contentOf(apple({ ...card, personalization: null }))).not.toHaveProperty("personalization");
+    expect(getContent(apple({ ...card, personalization: later })).personalization).toEqual(later);
+    expect(getContent(apple({ ...card, personalization: null }))).not.toHaveProperty("personalization");
   });
 
   const at = "pass_data.personalization";
@@ -246,23 +246,23 @@ describe("a form for the holder", () => {
   });
 
   test("that was filled in stays so with other updates, and asks anew when it is given again", () => {
-    const { personalization: _, ...asked } = contentOf(apple(card));
+    const { personalization: _, ...asked } = getContent(apple(card));
     const content = { ...asked, personalized: "mark" };
-    const after = (pass_data: JsonObject) => contentOf(changed(content, pass_data));
+    const after = (pass_data: JsonObject) => getContent(changed(content, pass_data));
     expect(after({ description: "Gold" })).toMatchObject({ personalized: "mark" });
     expect(after({ nfc: null, description: "Gold" })).toMatchObject({ personalized: "mark" });
     expect(after({ personalization: null })).toEqual(content);
     const anew = after({ personalization: form });
-    expect(anew).toEqual(contentOf(apple(card)));
+    expect(anew).toEqual(getContent(apple(card)));
   });
 });
 
 describe("extra", () => {
   test("is copied into pass.json as it is", () => {
     const extra = { newIn2028: { deep: [1, null, "é", { a: false }] }, "odd name": "", none: null };
-    const { pass } = contentOf(apple({ extra }));
+    const { pass } = getContent(apple({ extra }));
     expect(pass).toMatchObject(extra);
-    expect(contentOf(apple({})).pass).not.toHaveProperty("newIn2028");
+    expect(getContent(apple({})).pass).not.toHaveProperty("newIn2028");
   });
 
   const taken = [...APPLE_MEMBERS, ...APPLE_MEMBERS.map(snakeCase), ...PASS_STYLES];

@@ -191,11 +191,11 @@ test("the metric of a certificate's end goes on with the time, and ends with the
   const signers = new PassSigners({ telemetry: new QuietTelemetry(), nowMs: () => nowMs });
   await signers.open(good, "acme");
   const labels = { tenant: "acme", pass_type: PASS_TYPE };
-  const daysOf = (values: readonly Series[] = []) => values.map(([, left]) => Math.floor((left * 1000) / DAY_MS));
+  const toDays = (values: readonly Series[] = []) => values.map(([, left]) => Math.floor((left * 1000) / DAY_MS));
   for (const days of [364, 334]) {
     signers.measure(gauges, () => true);
     expect(shown.get("apple_certificate_expiry_days")).toEqual([[labels, days]]);
-    expect(daysOf(shown.get("credential_expiry_seconds"))).toEqual([days]);
+    expect(toDays(shown.get("credential_expiry_seconds"))).toEqual([days]);
     nowMs += 30 * DAY_MS;
   }
   signers.measure(gauges, () => false);

@@ -133,7 +133,7 @@ test(`${DEVICES} devices converge to the last of ${UPDATES} rapid updates, and h
   }
   await Promise.all(updates);
   const isCurrent = (value: string) =>
-    devices.every(({ device, has }) => has.every((pass) => valueIn(device.bytesOf(pass)) === value));
+    devices.every(({ device, has }) => has.every((pass) => valueIn(device.getBytes(pass)) === value));
   await eventually("all devices have the last version", () => isCurrent(`version ${UPDATES}`), 120_000);
   await Promise.all(devices.map(({ device }) => device.idle()));
   const seconds = (performance.now() - startedMs) / 1000;
@@ -145,7 +145,7 @@ test(`${DEVICES} devices converge to the last of ${UPDATES} rapid updates, and h
   await update(first, "one more");
   await eventually(
     "its devices have it",
-    () => devices.every(({ device, has }) => !has.includes(first) || valueIn(device.bytesOf(first)) === "one more"),
+    () => devices.every(({ device, has }) => !has.includes(first) || valueIn(device.getBytes(first)) === "one more"),
     60_000,
   );
   await Promise.all(devices.map(({ device }) => device.idle()));
@@ -167,5 +167,5 @@ test("a device that was away gets the last version when it asks", async () => {
   for (const value of ["a", "b", "c"]) await update(pass, value);
   device.push(PASS_TYPE);
   await device.idle();
-  expect([valueIn(device.bytesOf(pass)), device.complaints, device.fetches]).toEqual(["c", [], 1]);
+  expect([valueIn(device.getBytes(pass)), device.complaints, device.fetches]).toEqual(["c", [], 1]);
 }, 90_000);

@@ -8,7 +8,7 @@ import { acceptPassUpdate, updatedContent } from "../../../src/channels/wallet/r
 import { Fault } from "../../../src/channels/wallet/request/readers.ts";
 import type { GoogleKind } from "../../../src/domain/channels/wallet.ts";
 import type { JsonObject } from "../../../src/domain/texts/json.ts";
-import { aPass, changed, GoogleWorld, ISSUER, objectOf, ready, text } from "./google-world.ts";
+import { aPass, changed, GoogleWorld, getObject, ISSUER, ready, text } from "./google-world.ts";
 
 const LOGO = { sourceUri: { uri: "https://images.example.com/logo.png" } };
 const CLASS_ID = `${ISSUER}.members`;
@@ -89,9 +89,9 @@ function sound<T>(checked: T | Fault): T {
   return checked;
 }
 
-const faultOf = (checked: unknown) => (checked instanceof Fault ? checked.message : "taken");
+const describeFault = (checked: unknown) => (checked instanceof Fault ? checked.message : "taken");
 
-const kindOf = (kind: GoogleKind): Kind => {
+const findKind = (kind: GoogleKind): Kind => {
   const found = KINDS.find((each) => each.kind === kind);
   if (found === undefined) throw new Error(kind);
   return found;
@@ -156,7 +156,7 @@ for (const each of KINDS) {
       const content = {
         ...pass.content,
         classId: `${ISSUER}.none`,
-        object: { ...objectOf(pass), classId: `${ISSUER}.none` },
+        object: { ...getObject(pass), classId: `${ISSUER}.none` },
       };
       const named = { giftCard: "gift card", eventTicket: "event ticket" }[kind as string] ?? kind;
       expect(await world.create({ ...pass, content })).toEqual({
@@ -167,14 +167,14 @@ for (const each of KINDS) {
 
     test("lacks nothing that Google requires, in its class or in itself, not even after an update", () => {
       for (const name of ["issuerName", ...Object.keys(ofClass)]) {
-        expect(faultOf(newClass(each, { [name]: null }))).toBe(`class_data.${name} is required`);
+        expect(describeFault(newClass(each, { [name]: null }))).toBe(`class_data.${name} is required`);
       }
       for (const name of Object.keys(ofObject)) {
         const lack = `pass_data.object_data.${name} is required`;
-        expect(faultOf(newPass(each, { [name]: null }))).toBe(lack);
+        expect(describeFault(newPass(each, { [name]: null }))).toBe(lack);
         const { content } = sound(newPass(each));
         const update = sound(acceptPassUpdate({ pass_data: { [name]: null } }));
-        expect(faultOf(updatedContent(update, { ...aPass(), content }, "Acme"))).toBe(lack);
+        expect(describeFault(updatedContent(update, { ...aPass(), content }, "Acme"))).toBe(lack);
       }
       const passData = { class_type: kind, object_data: further };
       // A template says what all its passes share; each brings the rest.
@@ -185,7 +185,7 @@ for (const each of KINDS) {
 
 describe("where Google tells of saves", () => {
   const OURS = "https://waybill.example.com/webhook/google-wallet";
-  const offer = kindOf("offer");
+  const offer = findKind("offer");
   const made = async (id: string, members: JsonObject = {}) => {
     const { data } = sound(newClass(offer, { id, ...members }));
     await world.wallet.classes.create(world.tenant, { kind: "offer", classId: id, data });
@@ -199,7 +199,7 @@ describe("where Google tells of saves", () => {
     expect(await made(`${ISSUER}.elsewhere`, { callbackOptions: elsewhere })).toEqual(elsewhere);
     const generic = aPass({ serial: `${ISSUER}.first` });
     const content = { ...generic.content, classId: `${ISSUER}.by-pass` };
-    const mine = { ...generic, content: { ...content, object: { ...objectOf(generic), classId: content.classId } } };
+    const mine = { ...generic, content: { ...content, object: { ...getObject(generic), classId: content.classId } } };
     expect(await world.create(mine)).toMatchObject({ kind: "delivered" });
     expect(world.sandbox.resources.data("genericClass", content.classId)).toEqual({
       id: content.classId,
@@ -227,7 +227,7 @@ describe("where Google tells of saves", () => {
     expect(await change({ callbackOptions: null })).toBeUndefined();
     world.callbackUrl = null;
     for (const url of ["http://other.example.com/saves", "x", 7]) {
-      expect(faultOf(newClass(offer, { callbackOptions: { url } }))).toBe(
+      expect(describeFault(newClass(offer, { callbackOptions: { url } }))).toBe(
         "class_data.callbackOptions.url must be an https address",
       );
     }
@@ -235,8 +235,8 @@ describe("where Google tells of saves", () => {
 });
 
 describe("Google's rules for members of a kind", () => {
-  const flight = kindOf("flight");
-  const transit = kindOf("transit");
+  const flight = findKind("flight");
+  const transit = findKind("transit");
   const header = (carrier: JsonObject) => ({ flightHeader: { carrier, flightNumber: "39" } });
 
   test("are told by the member's name", () => {
@@ -252,33 +252,41 @@ describe("Google's rules for members of a kind", () => {
       [flight, header({ carrierIataCode: "LX", carrierIcaoCode: "SWR" }), "and not both"],
       [flight, { localScheduledDepartureDateTime: "2026-12-05T18:30:00Z" }, "without an offset"],
       [flight, { localBoardingDateTime: "soon" }, "class_data.localBoardingDateTime must be a date"],
-      [kindOf("loyalty"), { programLogo: { sourceUri: { uri: "x" } } }, "class_data.programLogo.sourceUri.uri"],
-      [kindOf("offer"), { title: " " }, "class_data.title must not be empty"],
-      [kindOf("giftCard"), { reviewStatus: "APPROVED" }, "class_data.reviewStatus must be DRAFT or UNDER_REVIEW"],
+      [findKind("loyalty"), { programLogo: { sourceUri: { uri: "x" } } }, "class_data.programLogo.sourceUri.uri"],
+      [findKind("offer"), { title: " " }, "class_data.title must not be empty"],
+      [findKind("giftCard"), { reviewStatus: "APPROVED" }, "class_data.reviewStatus must be DRAFT or UNDER_REVIEW"],
     ];
-    for (const [kind, members, words] of classes) expect(faultOf(newClass(kind, members))).toContain(words);
+    for (const [kind, members, words] of classes) expect(describeFault(newClass(kind, members))).toContain(words);
     const at = "pass_data.object_data.";
     const objects: readonly (readonly [Kind, JsonObject, string])[] = [
-      [kindOf("loyalty"), { loyaltyPoints: { label: "Points" } }, `${at}loyaltyPoints.balance must be an object`],
-      [kindOf("loyalty"), { loyaltyPoints: { balance: { int: 1, string: "1" } } }, "must not have both string and int"],
-      [kindOf("giftCard"), { balance: { micros: 1.5, currencyCode: "EUR" } }, `${at}balance.micros must be an integer`],
-      [kindOf("giftCard"), { balance: { micros: "1" } }, `${at}balance.currencyCode must be a string`],
+      [findKind("loyalty"), { loyaltyPoints: { label: "Points" } }, `${at}loyaltyPoints.balance must be an object`],
+      [
+        findKind("loyalty"),
+        { loyaltyPoints: { balance: { int: 1, string: "1" } } },
+        "must not have both string and int",
+      ],
+      [
+        findKind("giftCard"),
+        { balance: { micros: 1.5, currencyCode: "EUR" } },
+        `${at}balance.micros must be an integer`,
+      ],
+      [findKind("giftCard"), { balance: { micros: "1" } }, `${at}balance.currencyCode must be a string`],
       [transit, { ticketLeg: {}, ticketLegs: [] }, `${at}ticketLegs must be left out, or ticketLeg`],
       [transit, { ticketLeg: {} }, `${at}ticketLeg.originName is required where there is no originStationCode`],
       [transit, { ticketLeg: { destinationName: text("x"), originStationCode: "A" } }, "required by destinationName"],
       [transit, { ticketLegs: [{ originStationCode: "A" }] }, `${at}ticketLegs[0].departureDateTime is required`],
     ];
-    for (const [kind, members, words] of objects) expect(faultOf(newPass(kind, members))).toContain(words);
+    for (const [kind, members, words] of objects) expect(describeFault(newPass(kind, members))).toContain(words);
   });
 
   test("let pass what they leave open, and words that Google has not said yet", () => {
     sound(newClass(flight, header({ carrierIcaoCode: "SWR" })));
-    sound(newClass(kindOf("transit"), { transitType: "AIRSHIP", logo: { privateImageId: "image-1" } }));
-    sound(newClass(kindOf("offer"), { redemptionChannel: "temporaryPriceReduction" }));
+    sound(newClass(findKind("transit"), { transitType: "AIRSHIP", logo: { privateImageId: "image-1" } }));
+    sound(newClass(findKind("offer"), { redemptionChannel: "temporaryPriceReduction" }));
     const season = { validTimeInterval: { end: { date: "2027-01-01" } }, ticketLeg: { originStationCode: "A" } };
     sound(newPass(transit, season));
     sound(newPass(transit, { tripType: "DAY_PASS" }));
-    sound(newPass(kindOf("loyalty"), { loyaltyPoints: { balance: { shells: 7 } } }));
+    sound(newPass(findKind("loyalty"), { loyaltyPoints: { balance: { shells: 7 } } }));
   });
 
   test("let a class be changed in part: the rest of an airport and of a flight's number stays", async () => {

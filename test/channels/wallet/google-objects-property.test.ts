@@ -5,7 +5,7 @@ import type { GoogleOutcome } from "../../../src/channels/wallet/sandbox/google-
 import type { Outcome } from "../../../src/domain/jobs/outcome.ts";
 import type { JsonObject } from "../../../src/domain/texts/json.ts";
 import { eventually } from "../../support/eventually.ts";
-import { aPass, changed, GoogleWorld, ISSUER, objectOf, ready } from "./google-world.ts";
+import { aPass, changed, GoogleWorld, getObject, ISSUER, ready } from "./google-world.ts";
 
 /** What becomes of a call of the wallet's API. */
 const outcome = fc.oneof(
@@ -55,7 +55,7 @@ class Keeper {
 
   accept(members: readonly { name: string; value: string | null }[], notify: boolean): void {
     const values = Object.fromEntries(
-      members.map(({ name, value }) => [name, value === null ? null : valueOf(name, value)]),
+      members.map(({ name, value }) => [name, value === null ? null : buildValue(name, value)]),
     );
     this.pass = changed(this.pass, (object) => withoutNulls({ ...object, ...values }));
     const { version } = this.pass;
@@ -97,7 +97,7 @@ class Keeper {
   }
 }
 
-function valueOf(name: string, value: string): JsonObject[string] {
+function buildValue(name: string, value: string): JsonObject[string] {
   if (name === "hexBackgroundColor") return `#00000${value}`;
   if (name === "barcode") return { type: "QR_CODE", value };
   if (name === "textModulesData") return [{ id: "a", header: "A", body: value }];
@@ -107,7 +107,7 @@ function valueOf(name: string, value: string): JsonObject[string] {
 /** `header` is what Google wants in every object. */
 function withoutNulls(object: JsonObject): JsonObject {
   const entries = Object.entries(object).map(([name, value]) =>
-    name === "header" && value === null ? ([name, valueOf("header", "0")] as const) : ([name, value] as const),
+    name === "header" && value === null ? ([name, buildValue("header", "0")] as const) : ([name, value] as const),
   );
   return Object.fromEntries(entries.filter(([, value]) => value !== null));
 }
@@ -149,7 +149,7 @@ test("any sequence of creation, updates, lost answers and crashes leaves the obj
             return;
           }
           expect(keeper.jobs).toEqual([]);
-          expect(world.held(keeper.pass)).toEqual(objectOf(keeper.pass));
+          expect(world.held(keeper.pass)).toEqual(getObject(keeper.pass));
           const bodies = world.messages(keeper.pass).map(([body]) => body);
           expect(new Set(bodies).size).toBe(bodies.length);
         },

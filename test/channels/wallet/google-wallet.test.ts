@@ -14,10 +14,10 @@ import {
   changed,
   GOOGLE_ISSUER,
   GoogleWorld,
+  getObject,
   hurriedClock,
   ISSUER,
   ISSUER_EMAIL,
-  objectOf,
   PUBLIC_PEM,
   ready,
   text,
@@ -51,7 +51,7 @@ afterEach(async () => {
 test("a generic pass is inserted as it is, and its class made where there is none", async () => {
   const pass = aPass();
   expect(await world.create(pass)).toEqual(DELIVERED);
-  expect(world.held(pass)).toEqual(objectOf(pass));
+  expect(world.held(pass)).toEqual(getObject(pass));
   expect(world.sandbox.resources.data("genericClass", `${ISSUER}.members`)).toEqual({ id: `${ISSUER}.members` });
   calls = [];
   expect(await world.create(aPass({ passId: "another", serial: `${ISSUER}.pass-2` }))).toMatchObject({
@@ -72,7 +72,7 @@ test("a creation that is repeated after a crash succeeds, and leaves one object"
   await world.create(pass);
   world.restart();
   expect(await world.create(pass)).toEqual(DELIVERED);
-  expect(world.held(pass)).toEqual(objectOf(pass));
+  expect(world.held(pass)).toEqual(getObject(pass));
 });
 
 test("an insertion whose answer was lost is recognised, even if the pass has changed since", async () => {
@@ -81,7 +81,7 @@ test("an insertion whose answer was lost is recognised, even if the pass has cha
   expect(await world.create(pass)).toMatchObject({ kind: "retry" });
   const newer = changed(pass, (object) => ({ ...object, header: text("Gold member") }));
   expect(await world.create(newer)).toEqual(DELIVERED);
-  expect(world.held(newer)).toEqual(objectOf(newer));
+  expect(world.held(newer)).toEqual(getObject(newer));
 });
 
 test("an object_id that somebody else has used fails the job, and their object stays as it is", async () => {
@@ -101,8 +101,8 @@ test("an object_id that somebody else has used fails the job, and their object s
   await world.create(fuller);
   world.restart();
   expect(await world.create(aPass({ serial: `${ISSUER}.full` }))).toMatchObject({ kind: "failed" });
-  expect(world.held(theirs)).toEqual(objectOf(theirs));
-  expect(world.held(fuller)).toEqual(objectOf(fuller));
+  expect(world.held(theirs)).toEqual(getObject(theirs));
+  expect(world.held(fuller)).toEqual(getObject(fuller));
 });
 
 test("an object that somebody has saved is not ours, even if it says the same", async () => {
@@ -123,7 +123,7 @@ test("an update replaces lists, takes away what the pass has no more, and keeps 
     changed(pass, (object) => ({ ...without(object, "subheader"), textModulesData: [module("a", "3")] })),
   );
   expect(await world.update(newer)).toEqual(DELIVERED);
-  expect(world.held(newer)).toEqual(objectOf(newer));
+  expect(world.held(newer)).toEqual(getObject(newer));
 });
 
 test("of a version that Google has, nothing is sent again", async () => {
@@ -139,7 +139,7 @@ test("no pass is changed before its creation has ended", async () => {
   await world.create(theirs);
   const hijacker = changed(aPass({ passId: "hijacker" }), (object) => ({ ...object, header: text("Mine") }));
   expect(await world.update(hijacker)).toMatchObject({ kind: "retry", isUncounted: true });
-  expect(world.held(theirs)).toEqual(objectOf(theirs));
+  expect(world.held(theirs)).toEqual(getObject(theirs));
 });
 
 test("a pass that is gone from Google cannot be updated, and says so", async () => {

@@ -96,7 +96,7 @@ export class GoogleWorld {
   create(pass: Pass, tenant: Tenant = this.tenant): Promise<Outcome> {
     return this.wallet.deliver(
       pass,
-      { ...payloadOf(pass, "create"), jobId: pass.jobId },
+      { ...buildPayload(pass, "create"), jobId: pass.jobId },
       tenant,
       new AbortController().signal,
     );
@@ -109,7 +109,7 @@ export class GoogleWorld {
   updateBy(jobId: string, pass: Pass, notifyMessage?: string, tenant: Tenant = this.tenant): Promise<Outcome> {
     const payload = {
       jobId,
-      ...payloadOf(pass, "update"),
+      ...buildPayload(pass, "update"),
       ...(notifyMessage === undefined ? {} : { notifyMessage }),
     };
     return this.wallet.deliver(pass, payload, tenant, new AbortController().signal);
@@ -177,7 +177,7 @@ export function text(value: string): JsonObject {
   return { defaultValue: { language: "en", value } };
 }
 
-export function objectOf({ content }: Pass): JsonObject {
+export function getObject({ content }: Pass): JsonObject {
   if (content.type !== "google") throw new Error("not a Google pass");
   return content.object;
 }
@@ -187,6 +187,6 @@ function objectKind({ content }: Pass): string {
   return `${content.kind}Object`;
 }
 
-function payloadOf({ passId, version }: Pass, action: "create" | "update"): WalletPayload {
+function buildPayload({ passId, version }: Pass, action: "create" | "update"): WalletPayload {
   return { action, passId, version };
 }

@@ -80,7 +80,7 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
       const unchanged = { notificationKind: null, notifyMessage: null, images: new Map() };
       return { passId, jobId: `job-${made}`, ...unchanged, change: ({ content }) => content, ...changes };
     };
-    const imagesOf = async (tenantId: string) => {
+    const selectImages = async (tenantId: string) => {
       const ofTenant = eq(passImages.tenantId, tenantId);
       const rows = await here.db.select({ hash: passImages.hash }).from(passImages).where(ofTenant);
       return rows.map(({ hash }) => hash).sort();
@@ -127,15 +127,15 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
       await must(first.registry.createTenant({ id: tenantId, name: tenantId, tokens: 10 }));
       const [one, other] = [aPass({ tenantId, ...having("u1", "u2") }), aPass({ tenantId, ...having("u2") })];
       for (const pass of [one, other]) await passes.create(pass);
-      expect(await imagesOf(tenantId)).toEqual(["u1", "u2"]);
+      expect(await selectImages(tenantId)).toEqual(["u1", "u2"]);
       await passes.update(tenantId, changeTo(one.passId, "u2", "u3"));
-      expect(await imagesOf(tenantId)).toEqual(["u2", "u3"]);
+      expect(await selectImages(tenantId)).toEqual(["u2", "u3"]);
       await others.update(tenantId, changeTo(one.passId, "u3"));
-      expect(await imagesOf(tenantId)).toEqual(["u2", "u3"]);
+      expect(await selectImages(tenantId)).toEqual(["u2", "u3"]);
       await passes.update(tenantId, changeTo(other.passId, "u3"));
-      expect(await imagesOf(tenantId)).toEqual(["u3"]);
+      expect(await selectImages(tenantId)).toEqual(["u3"]);
       for (let i = 4; i < 20; i += 1) await passes.update(tenantId, changeTo(one.passId, `u${i}`));
-      expect(await imagesOf(tenantId)).toEqual(["u19", "u3"]);
+      expect(await selectImages(tenantId)).toEqual(["u19", "u3"]);
       expect([...((await passes.signable(tenantId, one.passId))?.images.keys() ?? [])]).toEqual(["u19"]);
     });
 
@@ -145,7 +145,7 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
       const pass = aPass({ tenantId, ...having("aa11", "u1") });
       await passes.create(pass);
       await passes.update(tenantId, changeTo(pass.passId, "u2"));
-      expect(await imagesOf(tenantId)).toEqual(["aa11", "u2"]);
+      expect(await selectImages(tenantId)).toEqual(["aa11", "u2"]);
     });
 
     test(
@@ -166,7 +166,7 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
             expect([...((await passes.signable(tenantId, passId))?.images.keys() ?? [])]).toEqual(["u1"]);
             await passes.update(tenantId, changeTo(passId, `u4-${round}`));
           }
-          expect(await imagesOf(tenantId)).not.toContain("u1");
+          expect(await selectImages(tenantId)).not.toContain("u1");
         }
       },
       IN_TIME_MS,
@@ -180,7 +180,7 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
       const { content } = having("u-kept-1", "u-kept-2", "u-more");
       const refused = await passes.update("acme", anUpdate(pass.passId, { images, change: () => content }));
       expect(refused).toEqual({ why: "pass_data must not have images of more than 4194304 bytes together" });
-      expect(await imagesOf("acme")).not.toContain("u-more");
+      expect(await selectImages("acme")).not.toContain("u-more");
       const { content: fewer } = having("u-kept-1", "u-more");
       const answer = await passes.update("acme", anUpdate(pass.passId, { images, change: () => fewer }));
       expect(answer).toMatchObject({ version: 2 });
@@ -308,9 +308,9 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
         passes.find(tenantId, pass?.passId ?? ""),
       );
       expect(found.map((pass) => pass?.state)).toEqual([undefined, undefined, "ready"]);
-      expect(await imagesOf(tenantId)).toEqual(["u1", "u2"]);
+      expect(await selectImages(tenantId)).toEqual(["u1", "u2"]);
       await passes.update(tenantId, changeTo(done?.passId ?? "", "u1"));
-      expect(await imagesOf(tenantId)).toEqual(["u1"]);
+      expect(await selectImages(tenantId)).toEqual(["u1"]);
       expect(await passes.redoCreate(tenantId, failed?.jobId ?? "")).toBe("none");
       await passes.create(aPass({ tenantId, serial: canceled?.serial ?? "", jobId: canceled?.jobId ?? "" }));
     });
@@ -337,7 +337,7 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
         await passes.undoCreate(tenantId, pass.jobId);
         await failed.note(tenantId, pass.passId);
       };
-      const leftOf = async (all: readonly NewPass[]) => {
+      const readStates = async (all: readonly NewPass[]) => {
         const found = await Array.fromAsync(all, ({ passId }) => passes.find(tenantId, passId));
         return found.map((pass) => (pass === null ? "gone" : pass.state));
       };
@@ -346,8 +346,8 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
       const four = await Array.fromAsync([1, 2, 3, 4], (i) => withImages("u0", `u${i}`));
       const redone = four[0] ?? ready;
       for (const pass of four) await fail(pass);
-      expect(await leftOf([ready, ...four])).toEqual(["creating", "gone", "gone", "failed", "failed"]);
-      expect(await imagesOf(tenantId)).toEqual(["u0", "u3", "u4"]);
+      expect(await readStates([ready, ...four])).toEqual(["creating", "gone", "gone", "failed", "failed"]);
+      expect(await selectImages(tenantId)).toEqual(["u0", "u3", "u4"]);
       expect(await passes.redoCreate(tenantId, redone.jobId)).toBe("none");
       expect(await passes.redoCreate(tenantId, four[2]?.jobId ?? "")).toBe("done");
       expect([...((await passes.signable(tenantId, four[2]?.passId ?? ""))?.images.keys() ?? [])].sort()).toEqual([
@@ -357,12 +357,12 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
       // Many small ones, too.
       const small = await Array.fromAsync({ length: 70 }, () => withImages());
       for (const pass of small) await fail(pass);
-      const states = await leftOf(small);
+      const states = await readStates(small);
       expect(states.slice(0, 8)).toEqual(Array.from({ length: 8 }, () => "gone"));
       expect(states.slice(-30)).toEqual(Array.from({ length: 30 }, () => "failed"));
-      expect(await leftOf(four)).toEqual(["gone", "gone", "creating", "gone"]);
+      expect(await readStates(four)).toEqual(["gone", "gone", "creating", "gone"]);
       expect(telemetry.lines).toEqual([]);
-      expect(await imagesOf(tenantId)).toEqual(["u0", "u3"]);
+      expect(await selectImages(tenantId)).toEqual(["u0", "u3"]);
     });
 
     test("the share of a tenant with thousands of failed passes is looked through within a read's time", async () => {
@@ -407,7 +407,7 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
       while (!(await passes.removeFailed(Date.now() + 1_000)));
       expect(await passes.find(tenantId, old.passId)).toBeNull();
       expect(await passes.find(tenantId, open.passId)).toMatchObject({ state: "creating" });
-      expect(await imagesOf(tenantId)).toEqual(["u2"]);
+      expect(await selectImages(tenantId)).toEqual(["u2"]);
       const phones = await here.db.select({ id: passDevices.deviceId }).from(passDevices);
       expect(phones.map(({ id }) => id)).toEqual(["phone-2"]);
     });
@@ -519,7 +519,7 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
     });
 
     test("a tag is never behind the time, also of a registry that was restored from long ago", async () => {
-      const tagOf = async (passId: string) => {
+      const readTag = async (passId: string) => {
         const rows = await here.db.execute(sql`select update_tag from passes where id = ${passId}`);
         return Number(/update_tag":"?(\d+)/.exec(JSON.stringify(rows))?.[1]);
       };
@@ -528,12 +528,12 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
       await here.db.execute("insert into pass_types values ('pass.test.restored', 7)");
       const beforeMs = Date.now();
       await passes.putBundle(pass.passId, 1, new Uint8Array([1]));
-      const first = await tagOf(pass.passId);
+      const first = await readTag(pass.passId);
       expect(first).toBeGreaterThanOrEqual(beforeMs);
       // A clock that was set back moves no tag back.
       await here.db.execute(sql`update pass_types set last_tag = ${first + 3_600_000}`);
       await passes.putBundle(pass.passId, 2, new Uint8Array([2]));
-      expect(await tagOf(pass.passId)).toBe(first + 3_600_001);
+      expect(await readTag(pass.passId)).toBe(first + 3_600_001);
     });
 
     test("passes whose first job has not ended are found by their age, also where many are of one moment", async () => {

@@ -50,21 +50,21 @@ afterAll(async () => {
 }, 90_000);
 
 const aDevice = () => `device-${(devices += 1)}`;
-const registrationOf = (device: string, { passTypeId, serial }: AMadePass) =>
+const buildRegistrationPath = (device: string, { passTypeId, serial }: AMadePass) =>
   `/wallet/v1/devices/${device}/registrations/${passTypeId}/${encodeURIComponent(serial)}`;
 const passAt = ({ passTypeId, serial }: AMadePass) => `/wallet/v1/passes/${passTypeId}/${encodeURIComponent(serial)}`;
 const shown = ({ authenticationToken }: AMadePass) => ({ authorization: `ApplePass ${authenticationToken}` });
 
 function register(device: string, pass: AMadePass, pushToken = "aa11", headers: Record<string, string> = shown(pass)) {
   const body = JSON.stringify({ pushToken });
-  return front.fetch(registrationOf(device, pass), {
+  return front.fetch(buildRegistrationPath(device, pass), {
     method: "POST",
     headers: { ...headers, "content-type": "application/json" },
     body,
   });
 }
 const unregister = (device: string, pass: AMadePass, headers: Record<string, string> = shown(pass)) =>
-  front.fetch(registrationOf(device, pass), { method: "DELETE", headers });
+  front.fetch(buildRegistrationPath(device, pass), { method: "DELETE", headers });
 const changed = (device: string, query = "", type = PASS_TYPE) =>
   front.fetch(`/wallet/v1/devices/${device}/registrations/${type}${query}`);
 const latest = (pass: AMadePass, headers: Record<string, string> = {}, method = "GET") =>
@@ -157,7 +157,7 @@ describe("registering a device", () => {
   ])("with a body that is %s is refused, and the connection goes on", async (_, body, status) => {
     const [device, pass] = [aDevice(), await world.aPass()];
     const init = { method: "POST", headers: shown(pass), body };
-    const answer = await front.fetch(registrationOf(device, pass), init);
+    const answer = await front.fetch(buildRegistrationPath(device, pass), init);
     expect([answer.status, typeof answer.body["error"]]).toEqual([status, "string"]);
     expect((await register(device, pass)).status).toBe(201);
   });
@@ -165,7 +165,7 @@ describe("registering a device", () => {
   test("a body without a declared length is cut off at the bound as well", async () => {
     const pass = await world.aPass();
     const connection = await RawConnection.open(front.port);
-    const head = `POST ${registrationOf(aDevice(), pass)} HTTP/1.1\r\nHost: x\r\nAuthorization: ApplePass ${pass.authenticationToken}\r\n`;
+    const head = `POST ${buildRegistrationPath(aDevice(), pass)} HTTP/1.1\r\nHost: x\r\nAuthorization: ApplePass ${pass.authenticationToken}\r\n`;
     await connection.write(`${head}Transfer-Encoding: chunked\r\n\r\n1400\r\n${"x".repeat(0x1400)}\r\n0\r\n\r\n`);
     expect((await connection.answer()).status).toBe(413);
     connection.close();

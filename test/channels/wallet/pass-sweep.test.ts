@@ -46,7 +46,7 @@ async function store(name: string): Promise<void> {
   });
 }
 
-const stateOf = async (name: string) => (await registry.passes.find("acme", `pass-${name}`))?.state;
+const readState = async (name: string) => (await registry.passes.find("acme", `pass-${name}`))?.state;
 const balance = async () => (await must(registry.registry.tenant("acme"))).tokens;
 
 /** A sweep `laterMs` after now, where the queue and the event store know these jobs. */
@@ -83,7 +83,7 @@ test("only passes whose job is unknown, failed or cancelled are undone, and thei
   );
   await swept.sweep();
   await swept.sweep();
-  const states = await Promise.all(names.map(stateOf));
+  const states = await Promise.all(names.map(readState));
   // Of those that nobody can try again, nothing is left.
   expect(states).toEqual([undefined, "creating", "creating", "failed", undefined, "ready", "ready"]);
   expect(await balance()).toBe(before + 3);
@@ -93,7 +93,7 @@ test("only passes whose job is unknown, failed or cancelled are undone, and thei
 test("a young pass is left alone: its job may be on its way", async () => {
   await store("young");
   await sweep(walletLimits.passUnfinishedMs - 60_000, []).swept.sweep();
-  expect(await stateOf("young")).toBe("creating");
+  expect(await readState("young")).toBe("creating");
 });
 
 test.each(["queue", "eventStore"] as const)(
@@ -107,12 +107,12 @@ test.each(["queue", "eventStore"] as const)(
     ]);
     stores[away].isAway = true;
     await swept.sweep();
-    expect(await stateOf(name)).toBe("creating");
+    expect(await readState(name)).toBe("creating");
     stores[away].isAway = false;
     swept.start();
     await eventually("it is undone", async () => {
       await clock.advance(walletLimits.passSweepMs);
-      return (await stateOf(name)) === undefined;
+      return (await readState(name)) === undefined;
     });
     await swept.stop();
   },
@@ -126,7 +126,7 @@ test("a pass whose job cannot be read is left alone, and holds up no other", asy
   ]);
   queue.unreadable = "job-a-unread";
   await swept.sweep();
-  expect([await stateOf("a-unread"), await stateOf("b-unknown")]).toEqual(["creating", undefined]);
+  expect([await readState("a-unread"), await readState("b-unknown")]).toEqual(["creating", undefined]);
 });
 
 test("a pass whose job waits for its time is not asked for until then, and for ten minutes at most", async () => {
@@ -152,14 +152,14 @@ test("a pass whose job waits for its time is not asked for until then, and for t
   due = { ...due, status: "suppressed" };
   await clock.advance(60_000);
   await swept.sweep();
-  expect([asked, await stateOf("scheduled")]).toEqual([3, undefined]);
+  expect([asked, await readState("scheduled")]).toEqual([3, undefined]);
 });
 
 test("a pass that failed goes when the content of its job is gone, too", async () => {
   await store("given-up");
   await registry.passes.undoCreate("acme", "job-given-up");
   await sweep(walletLimits.failedPassKeptMs - 60_000, []).swept.sweep();
-  expect(await stateOf("given-up")).toBe("failed");
+  expect(await readState("given-up")).toBe("failed");
   await sweep(walletLimits.failedPassKeptMs + 60_000, []).swept.sweep();
-  expect(await stateOf("given-up")).toBeUndefined();
+  expect(await readState("given-up")).toBeUndefined();
 });

@@ -127,7 +127,7 @@ async function serve(script = takes, port = 0): Promise<{ server: PushServer; ur
   return { server, url: await server.listen(port) };
 }
 
-const tokensOf = (count: number) => Array.from({ length: count }, (_, i) => `token${i}`);
+const createTokens = (count: number) => Array.from({ length: count }, (_, i) => `token${i}`);
 
 test("a push carries what Apple asks for, and the pass's own certificate", async () => {
   const sandbox = await startApnsSandbox({ server: identity, clock: systemClock, telemetry: new QuietTelemetry() });
@@ -160,7 +160,7 @@ test("the sandbox takes nothing without a certificate, and nothing for another p
 
 test("thousands of devices are told over one connection, each once", async () => {
   const { server, url } = await serve();
-  const tokens = tokensOf(3_000);
+  const tokens = createTokens(3_000);
   const { push } = pusherTo(url, [...tokens, ...tokens]);
   await push();
   expect(server.tokens.toSorted()).toEqual(tokens.toSorted());
@@ -224,7 +224,7 @@ test("a push that waits for its retry also stands for the next one", async () =>
 
 test("a certificate that Apple refuses pauses for a while, and no device is forgotten", async () => {
   const { server, url } = await serve(answers(403, "BadCertificate"));
-  const { push, forgotten, telemetry } = pusherTo(url, tokensOf(2_000));
+  const { push, forgotten, telemetry } = pusherTo(url, createTokens(2_000));
   await push();
   const tried = server.tokens.length;
   // Those that were in flight when the first answer came, and no more.
@@ -240,7 +240,7 @@ test("a server that goes away in the middle of it loses no push", async () => {
     takes(stream, token, nth);
     if (nth % 50 === 20) stream.session?.close();
   });
-  const { push } = pusherTo(url, tokensOf(300), HURRIED);
+  const { push } = pusherTo(url, createTokens(300), HURRIED);
   await push();
   await eventually("every device was told", () => new Set(server.tokens).size === 300);
   expect(server.sessions).toBeGreaterThan(1);
@@ -253,7 +253,7 @@ test("a connection that breaks in the middle of it loses no push", async () => {
     told.add(token);
     takes(stream, token, nth);
   });
-  const { push } = pusherTo(url, tokensOf(100), HURRIED);
+  const { push } = pusherTo(url, createTokens(100), HURRIED);
   await push();
   await eventually("every device was told", () => told.size === 100);
   expect(server.sessions).toBeGreaterThan(1);
@@ -264,13 +264,13 @@ test("refused streams are retried", async () => {
     // REFUSED_STREAM (RFC 9113, 7)
     nth < 5 ? stream.close(7) : takes(stream, token, nth),
   );
-  await pusherTo(url, tokensOf(10), HURRIED).push();
+  await pusherTo(url, createTokens(10), HURRIED).push();
   await eventually("every device was told", () => new Set(server.tokens.slice(5)).size === 10);
 });
 
 test("a server that never answers delays an update by no more than the first round", async () => {
   const { server, url } = await serve(() => undefined);
-  const { push } = pusherTo(url, tokensOf(1_000), HURRIED);
+  const { push } = pusherTo(url, createTokens(1_000), HURRIED);
   const startedMs = HURRIED.monotonicMs();
   await push();
   // A second of the hurried clock, on a machine that may be busy.
@@ -283,7 +283,7 @@ test("a tenant whose pushes all hang leaves room for another's, in flight and wa
     if (token === OF_OTHER) takes(stream, token, nth);
   });
   const { apnsPendingMax, apnsRequests } = walletLimits;
-  const { push, pushOther, telemetry } = pusherTo(url, tokensOf(apnsPendingMax + 1_000), STOPPED);
+  const { push, pushOther, telemetry } = pusherTo(url, createTokens(apnsPendingMax + 1_000), STOPPED);
   void push();
   await eventually("its share is in flight", () => server.tokens.length === apnsRequests.each);
   // In flight or pending it has its share, and the rest was dropped at once.

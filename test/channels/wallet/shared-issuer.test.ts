@@ -6,7 +6,7 @@ import { UnavailableError } from "../../../src/domain/errors.ts";
 import type { Tenant } from "../../../src/domain/tenants/tenant.ts";
 import type { JsonObject } from "../../../src/domain/texts/json.ts";
 import { aTenant } from "../../support/tenants.ts";
-import { aPass, GOOGLE_ISSUER, GoogleWorld, ISSUER, objectOf, ready, text } from "./google-world.ts";
+import { aPass, GOOGLE_ISSUER, GoogleWorld, getObject, ISSUER, ready, text } from "./google-world.ts";
 import { TestOwners } from "./test-owners.ts";
 
 const SLOW_MS = 60_000;
@@ -50,7 +50,7 @@ beforeEach(async () => {
 });
 afterEach(() => world.close());
 
-function passOf({ tenantId }: Tenant, classId: string, kind: "generic" | "eventTicket" = "generic") {
+function buildPass({ tenantId }: Tenant, classId: string, kind: "generic" | "eventTicket" = "generic") {
   const serial = `${classId}-${tenantId}`;
   const { content, ...pass } = aPass({ tenantId, kind, serial, passId: serial });
   if (content.type !== "google") throw new Error("not a Google pass");
@@ -66,11 +66,11 @@ const anEvent = (id: string) => ({
 
 test("a generic class that a pass needs is made for its tenant, and other tenants' passes stay out of it", async () => {
   const id = aName();
-  expect(await world.create(passOf(beta, id), beta)).toMatchObject(DELIVERED);
+  expect(await world.create(buildPass(beta, id), beta)).toMatchObject(DELIVERED);
   expect(world.sandbox.resources.data("genericClass", id)).toEqual({ id });
   expect(await owners.all.findOwner(id)).toBe("beta");
   calls = [];
-  const stranger = passOf(gamma, id);
+  const stranger = buildPass(gamma, id);
   expect(await world.create(stranger, gamma)).toEqual({
     kind: "failed",
     error: expect.stringContaining("another tenant's"),
@@ -82,43 +82,43 @@ test("a generic class that a pass needs is made for its tenant, and other tenant
 test("a process that dies between the class and its answer leaves the class to its tenant", async () => {
   const id = aName();
   outcomes = [null, "lost"];
-  const pass = passOf(beta, id);
+  const pass = buildPass(beta, id);
   expect(await world.create(pass, beta)).toMatchObject({ kind: "retry" });
   expect(world.sandbox.resources.data("genericClass", id)).toEqual({ id });
   world.restart();
-  expect(await world.create(passOf(gamma, id), gamma)).toMatchObject({ kind: "failed" });
+  expect(await world.create(buildPass(gamma, id), gamma)).toMatchObject({ kind: "failed" });
   expect(await world.create(pass, beta)).toMatchObject(DELIVERED);
-  expect(world.held(pass)).toEqual(objectOf(pass));
+  expect(world.held(pass)).toEqual(getObject(pass));
 });
 
 test("an event ticket of a missing class fails, and leaves the class's id free", async () => {
   const id = aName();
-  expect(await world.create(passOf(beta, id, "eventTicket"), beta)).toEqual({
+  expect(await world.create(buildPass(beta, id, "eventTicket"), beta)).toEqual({
     kind: "failed",
     error: expect.stringContaining(`no event ticket class ${id}`),
   });
   await world.wallet.classes.create(gamma, { kind: "eventTicket", classId: id, data: anEvent(id) });
-  expect(await world.create(passOf(gamma, id, "eventTicket"), gamma)).toMatchObject(DELIVERED);
-  expect(await world.create(passOf(beta, id, "eventTicket"), beta)).toMatchObject({ kind: "failed" });
+  expect(await world.create(buildPass(gamma, id, "eventTicket"), gamma)).toMatchObject(DELIVERED);
+  expect(await world.create(buildPass(beta, id, "eventTicket"), beta)).toMatchObject({ kind: "failed" });
 });
 
 test("an event class that was made elsewhere goes to the tenant of its first ticket", async () => {
   const id = aName();
   world.sandbox.resources.insert("eventTicketClass", anEvent(id));
   outcomes = ["broken"];
-  expect(await world.create(passOf(beta, id, "eventTicket"), beta)).toMatchObject({ kind: "away" });
+  expect(await world.create(buildPass(beta, id, "eventTicket"), beta)).toMatchObject({ kind: "away" });
   expect(await owners.all.findOwner(id)).toBeNull();
-  expect(await world.create(passOf(beta, id, "eventTicket"), beta)).toMatchObject(DELIVERED);
+  expect(await world.create(buildPass(beta, id, "eventTicket"), beta)).toMatchObject(DELIVERED);
   expect(await owners.all.findOwner(id)).toBe("beta");
-  expect(await world.create(passOf(gamma, id, "eventTicket"), gamma)).toMatchObject({ kind: "failed" });
+  expect(await world.create(buildPass(gamma, id, "eventTicket"), gamma)).toMatchObject({ kind: "failed" });
 });
 
 test("a tenant whose own account acts for the platform's issuer shares it like all others", async () => {
   const id = aName();
   const account = { apple: null, google: GOOGLE_ISSUER, templates: new Map(), webhookUrl: null };
   const own = aTenant({ tenantId: "gamma", wallet: account });
-  await world.create(passOf(beta, id), beta);
-  expect(await world.create(passOf(own, id), own)).toMatchObject({ kind: "failed" });
+  await world.create(buildPass(beta, id), beta);
+  expect(await world.create(buildPass(own, id), own)).toMatchObject({ kind: "failed" });
   expect(await world.wallet.classes.isUsable(own, id)).toBe(false);
   expect(await world.wallet.classes.isUsable(beta, id)).toBe(true);
 });
@@ -129,10 +129,10 @@ function linked(pass: Pass, links: JsonObject): Pass {
 }
 
 test("a pass is not linked to another tenant's object, in whatever spelling, when made or changed", async () => {
-  const theirs = passOf(beta, aName());
+  const theirs = buildPass(beta, aName());
   expect(await world.create(theirs, beta)).toMatchObject(DELIVERED);
   stored.set(`beta ${theirs.serial}`, ready(theirs));
-  const mine = passOf(gamma, aName());
+  const mine = buildPass(gamma, aName());
   for (const name of [
     "linkedObjectIds",
     "linked_object_ids",
@@ -158,7 +158,7 @@ test("a pass is not linked to another tenant's object, in whatever spelling, whe
 });
 
 test("a pass is linked to its tenant's own, once these are there", async () => {
-  const [one, two] = [passOf(gamma, aName()), passOf(gamma, aName())];
+  const [one, two] = [buildPass(gamma, aName()), buildPass(gamma, aName())];
   const both = linked(two, { linkedObjectIds: [one.serial, two.serial] });
   // A tenant that asks for a pass with another tenant's id holds it only during the attempt.
   stored.set(`gamma ${one.serial}`, one);
@@ -182,7 +182,7 @@ test("while the registry is away nothing is asked of Google", async () => {
   );
   try {
     for (const kind of ["generic", "eventTicket"] as const) {
-      await expect(cut.create(passOf(beta, CLASS, kind), beta)).rejects.toThrow(UnavailableError);
+      await expect(cut.create(buildPass(beta, CLASS, kind), beta)).rejects.toThrow(UnavailableError);
     }
     await expect(
       cut.wallet.classes.create(beta, { kind: "eventTicket", classId: CLASS, data: anEvent(CLASS) }),

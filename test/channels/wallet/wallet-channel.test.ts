@@ -49,7 +49,7 @@ beforeEach(() => {
 
 function aChannel(overrides: Partial<WalletChannelOptions> = {}): WalletChannel {
   const { passes } = world.registry;
-  const bundles = bundlesOf(passes);
+  const bundles = createBundles(passes);
   const push = async ({ passId }: Pick<Pass, "passId">) => void pushed.push((await passes.bundle(passId))?.version);
   const google = { deliver: () => Promise.reject(new Error("no pass here is Google's")) };
   return new WalletChannel({
@@ -62,7 +62,7 @@ function aChannel(overrides: Partial<WalletChannelOptions> = {}): WalletChannel 
   });
 }
 
-function bundlesOf(passes: PassStore): AppleBundles {
+function createBundles(passes: PassStore): AppleBundles {
   const nowMs = () => Date.now();
   const signers = new PassSigners({ telemetry, nowMs });
   const publicUrl = "https://send.example.com";
@@ -155,7 +155,7 @@ test("an update that takes an image away while its version is about to be signed
   const change = () => having("u-latter");
   const update = { passId, jobId: `update-${(jobs += 1)}`, notificationKind: null, notifyMessage: null };
   usable(await passes.update("acme", { ...update, images: images("u-latter"), change }));
-  const bundle = usable(await bundlesOf(passes).getBundle(found, tenantWith(apple)));
+  const bundle = usable(await createBundles(passes).getBundle(found, tenantWith(apple)));
   expect(bundle.version).toBe(2);
   expect(unzipSync(bundle.bytes)["icon.png"]).toEqual(new TextEncoder().encode("u-latter"));
 });

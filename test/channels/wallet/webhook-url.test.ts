@@ -2,14 +2,18 @@ import { describe, expect, test } from "bun:test";
 import { webhookUrlRefusal } from "../../../src/channels/wallet/webhook-endpoint.ts";
 import { NetworkGuard } from "../../../src/runtime/network-guard.ts";
 
-const addressesOf = async (host: string) => {
+const resolveAddresses = async (host: string) => {
   if (host === "localhost") return ["127.0.0.1"];
   if (host === "receiver.internal") return ["10.1.2.3"];
   throw Object.assign(new Error("not found"), { code: "ENOTFOUND" });
 };
-const live = new NetworkGuard({ allow: [], publicAllowed: true, addressesOf });
-const office = new NetworkGuard({ allow: ["10.0.0.0/8"], publicAllowed: true, addressesOf });
-const sandbox = new NetworkGuard({ allow: ["127.0.0.0/8", "::1/128"], publicAllowed: false, addressesOf });
+const live = new NetworkGuard({ allow: [], publicAllowed: true, addressesOf: resolveAddresses });
+const office = new NetworkGuard({ allow: ["10.0.0.0/8"], publicAllowed: true, addressesOf: resolveAddresses });
+const sandbox = new NetworkGuard({
+  allow: ["127.0.0.0/8", "::1/128"],
+  publicAllowed: false,
+  addressesOf: resolveAddresses,
+});
 
 describe("a tenant's webhook address", () => {
   test.each([

@@ -67,16 +67,16 @@ test("the API counts as away once several numbers fail, with no answer in betwee
   let works = false;
   const { url } = provider(() => (works ? Response.json(ACCEPTED) : new Response("<html>", { status: 503 })));
   const channel = channelTo(url);
-  const outcomeOf = (number: string) => channel.deliver(chatJob(), numbered(number), LIVE);
-  expect([await outcomeOf("1"), await outcomeOf("1"), await outcomeOf("2")].map(({ kind }) => kind)).toEqual([
+  const deliverFrom = (number: string) => channel.deliver(chatJob(), numbered(number), LIVE);
+  expect([await deliverFrom("1"), await deliverFrom("1"), await deliverFrom("2")].map(({ kind }) => kind)).toEqual([
     "retry",
     "retry",
     "retry",
   ]);
   works = true;
-  expect(await outcomeOf("3")).toMatchObject({ kind: "delivered" });
+  expect(await deliverFrom("3")).toMatchObject({ kind: "delivered" });
   works = false;
-  expect([await outcomeOf("2"), await outcomeOf("1"), await outcomeOf("3")].map(({ kind }) => kind)).toEqual([
+  expect([await deliverFrom("2"), await deliverFrom("1"), await deliverFrom("3")].map(({ kind }) => kind)).toEqual([
     "retry",
     "retry",
     "away",

@@ -322,7 +322,7 @@ test("a stop waits for the callback in flight, and makes no other", async () => 
 });
 
 test("messages of several sandboxes are one list, newest first", () => {
-  const inboxOf = (times: readonly string[]) => ({
+  const createInbox = (times: readonly string[]) => ({
     erase: () => 0,
     messages: (to: string | null, limit: number) =>
       times
@@ -332,7 +332,7 @@ test("messages of several sandboxes are one list, newest first", () => {
         )
         .slice(0, limit),
   });
-  const joined = joinedInbox([inboxOf(["2026-01-04", "2026-01-01"]), inboxOf(["2026-01-03", "2026-01-02"])]);
+  const joined = joinedInbox([createInbox(["2026-01-04", "2026-01-01"]), createInbox(["2026-01-03", "2026-01-02"])]);
   const times = joined.messages(null, 3).map(({ received_at }) => received_at);
   expect(times).toEqual(["2026-01-04", "2026-01-03", "2026-01-02"]);
 });

@@ -15,7 +15,7 @@ import { PULL, ROOM } from "../../engine/queue/queue-pulls.ts";
 import { accept, jobIds, queue, record, redis, useQueueWorld, world } from "../../engine/queue/queue-world.ts";
 import { eventually } from "../../support/eventually.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
-import { aTenant, directoryOf } from "../../support/tenants.ts";
+import { aTenant, createDirectory } from "../../support/tenants.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";
 import { PHONE_NUMBER_ID, status, webhookBody } from "../../support/whatsapp-webhook.ts";
 
@@ -46,7 +46,7 @@ afterEach(() => statuses.stop());
 afterAll(() => eventStoreJobs.clear());
 
 function statusesFor(changes: Partial<ConstructorParameters<typeof WhatsappStatuses>[0]> = {}): WhatsappStatuses {
-  const directory = directoryOf([aTenant({ ...here.tenant })]);
+  const directory = createDirectory([aTenant({ ...here.tenant })]);
   const telemetry = new QuietTelemetry();
   return new WhatsappStatuses({
     queue,
@@ -78,7 +78,7 @@ async function newChatJob(isNamed: boolean): Promise<Sent> {
 async function report(sent: readonly (readonly [Sent, Word])[], to: WhatsappStatuses = statuses): Promise<void> {
   const listed = sent.map(([{ jobId, wamid, isNamed }, word]) =>
     status(wamid, word, {
-      ...(isNamed ? { biz_opaque_callback_data: callbackOf(jobId) } : null),
+      ...(isNamed ? { biz_opaque_callback_data: signCallback(jobId) } : null),
       ...(word === "failed" ? { errors: [{ code: 131_026, title: "Undeliverable" }] } : null),
     }),
   );
@@ -88,7 +88,7 @@ async function report(sent: readonly (readonly [Sent, Word])[], to: WhatsappStat
 }
 
 /** What our channel sends along. */
-function callbackOf(jobId: string, tenantId = "acme", phoneNumberId = PHONE_NUMBER_ID): string {
+function signCallback(jobId: string, tenantId = "acme", phoneNumberId = PHONE_NUMBER_ID): string {
   return callbacks.sign({ tenantId, jobId, phoneNumberId });
 }
 
@@ -107,7 +107,7 @@ async function handOver(jobs: readonly Sent[]): Promise<void> {
   expect(await queue.settle(here.lease, settlements)).toBe("settled");
 }
 
-async function jobOf({ jobId }: Sent): Promise<JobRecord> {
+async function readJob({ jobId }: Sent): Promise<JobRecord> {
   const job = await queue.job(here.tenant, jobId);
   if (job === null) throw new Error("the job is gone");
   return job;
@@ -121,7 +121,7 @@ async function live(sent: Sent, steps: readonly Step[]): Promise<void> {
   for (const step of steps) {
     if (step === "hand-over") await handOver([sent]);
     else await report([[sent, step]]);
-    const now = RANK[(await jobOf(sent)).status];
+    const now = RANK[(await readJob(sent)).status];
     expect(now).toBeGreaterThanOrEqual(rank);
     rank = now;
   }
@@ -134,7 +134,7 @@ async function live(sent: Sent, steps: readonly Step[]): Promise<void> {
 
 /** Exactly one event of each type that was reported, `sent` before all others, and success whatever was reported. */
 async function expectEnded(sent: Sent, reported: readonly Word[]): Promise<void> {
-  const { status: ended, events } = await jobOf(sent);
+  const { status: ended, events } = await readJob(sent);
   const types: readonly string[] = events.map(({ type }) => type);
   expect([sent.isNamed, reported, ended, types[0]]).toEqual([sent.isNamed, reported, "success", "sent"]);
   expect(types.toSorted()).toEqual([...new Set(["sent", ...reported])].toSorted());
@@ -151,14 +151,14 @@ describe("statuses of a job", () => {
       for (const _ of orders) jobs.push(await newChatJob(isNamed));
       // Side by side, and each report of a round in one call.
       for (let at = 0; at < 5; at += 1) {
-        const stepOf = (i: number): Step => orders[i]?.[at] ?? "hand-over";
+        const getStep = (i: number): Step => orders[i]?.[at] ?? "hand-over";
         const reports = jobs.flatMap((job, i) => {
-          const step = stepOf(i);
+          const step = getStep(i);
           return step === "hand-over" ? [] : [[job, step] as const];
         });
         await report(reports);
         await report(reports);
-        await handOver(jobs.filter((_, i) => stepOf(i) === "hand-over"));
+        await handOver(jobs.filter((_, i) => getStep(i) === "hand-over"));
       }
       await eventually("nothing is held", () => statuses.held === 0);
       for (const job of jobs) await expectEnded(job, WORDS);
@@ -181,7 +181,7 @@ describe("statuses of a job", () => {
     await report([[job, "read"]]);
     await handOver([job]);
     await report([[job, "delivered"]]);
-    expect((await jobOf(job)).events.map(({ result }) => result)).toEqual([{}, {}, {}]);
+    expect((await readJob(job)).events.map(({ result }) => result)).toEqual([{}, {}, {}]);
     const rows = (await record(here.recorder, null))?.rows.filter(({ jobId }) => jobId === job.jobId) ?? [];
     const times = rows.map(({ type, result, occurredAtMs }) => [type, result, occurredAtMs]);
     expect(times).toEqual([
@@ -213,7 +213,7 @@ describe("statuses of a job", () => {
     await expectEnded(two, ["read"]);
     await expectEnded(three, ["failed"]);
     await expectEnded(four, ["read", "delivered"]);
-    expect((await jobOf(three)).events.find(({ type }) => type === "failed")?.result).toEqual({
+    expect((await readJob(three)).events.find(({ type }) => type === "failed")?.result).toEqual({
       error: "error 131026: Undeliverable",
     });
   });
@@ -221,24 +221,24 @@ describe("statuses of a job", () => {
   test("that has left the queue are added to it as the event store has it", async () => {
     const sent = await newChatJob(true);
     await handOver([sent]);
-    const known = await jobOf(sent);
+    const known = await readJob(sent);
     const gone = { ...known, jobId: jobIds.next() };
     eventStoreJobs.set(gone.jobId, gone);
     await report([[{ ...sent, jobId: gone.jobId }, "read"]]);
-    const { events } = await jobOf({ ...sent, jobId: gone.jobId });
+    const { events } = await readJob({ ...sent, jobId: gone.jobId });
     expect(events.map(({ type }) => type)).toEqual(["sent", "read"]);
   });
 
   test("that are of another tenant's job, or of none, change nothing", async () => {
     const sent = await newChatJob(true);
     const before = await stored();
-    const statusesOf = (callback: string) =>
-      readWhatsappWebhook(webhookOf([status("wamid.x", "read", { biz_opaque_callback_data: callback })])).statuses;
-    await statuses.take(statusesOf(callbackOf(sent.jobId, "globex")));
-    await statuses.take(statusesOf(callbackOf(jobIds.next())));
+    const readStatuses = (callback: string) =>
+      readWhatsappWebhook(buildWebhook([status("wamid.x", "read", { biz_opaque_callback_data: callback })])).statuses;
+    await statuses.take(readStatuses(signCallback(sent.jobId, "globex")));
+    await statuses.take(readStatuses(signCallback(jobIds.next())));
     expect(statuses.held).toBe(0);
     expect(await stored()).toEqual(before);
-    expect((await jobOf(sent)).events).toEqual([]);
+    expect((await readJob(sent)).events).toEqual([]);
   });
 });
 
@@ -268,7 +268,7 @@ describe("statuses that the provider signed for somebody else's number", () => {
   test.each(["email", "whatsapp"] as const)("change no job of any tenant: %s", async (channel) => {
     const jobId = await parked(channel);
     const before = await queue.job(here.tenant, jobId);
-    const mine = callbackOf(jobIds.next(), "acme", "999");
+    const mine = signCallback(jobIds.next(), "acme", "999");
     const forged = [
       `acme/${jobId}`,
       `acme/${jobId}/999`,
@@ -277,7 +277,7 @@ describe("statuses that the provider signed for somebody else's number", () => {
       `acme/${jobId}/${PHONE_NUMBER_ID}/${"A".repeat(22)}`,
       new CallbackData([new Uint8Array(32)]).sign({ tenantId: "acme", jobId, phoneNumberId: "999" }),
       // What was sent from one number is nothing from another, whatever it is.
-      callbackOf(jobId),
+      signCallback(jobId),
     ];
     for (const [i, data] of forged.entries()) {
       for (const number of i === forged.length - 1 ? ["999"] : ["999", PHONE_NUMBER_ID]) {
@@ -291,10 +291,10 @@ describe("statuses that the provider signed for somebody else's number", () => {
     const sent = await newChatJob(false);
     await handOver([sent]);
     await say(sent.wamid, null, "999");
-    await say(sent.wamid, callbackOf(sent.jobId), "999");
-    expect((await jobOf(sent)).events.map(({ type }) => type)).toEqual(["sent"]);
+    await say(sent.wamid, signCallback(sent.jobId), "999");
+    expect((await readJob(sent)).events.map(({ type }) => type)).toEqual(["sent"]);
     await say(sent.wamid, "anything", PHONE_NUMBER_ID);
-    expect((await jobOf(sent)).events.map(({ type }) => type)).toEqual(["sent", "read"]);
+    expect((await readJob(sent)).events.map(({ type }) => type)).toEqual(["sent", "read"]);
   });
 
   test("that were held for their message do not join it either", async () => {
@@ -303,7 +303,7 @@ describe("statuses that the provider signed for somebody else's number", () => {
     expect(statuses.held).toBe(1);
     await handOver([sent]);
     await eventually("nothing is held", () => statuses.held === 0);
-    expect((await jobOf(sent)).events.map(({ type }) => type)).toEqual(["sent"]);
+    expect((await readJob(sent)).events.map(({ type }) => type)).toEqual(["sent"]);
   });
 
   test("are told from the tenant's own number, and from calls that name none", async () => {
@@ -311,19 +311,21 @@ describe("statuses that the provider signed for somebody else's number", () => {
     const own = aTenant({ ...here.tenant, whatsapp: { sender, aliases: new Map(), templates: null } });
     const [one, two] = [await newChatJob(false), await newChatJob(false)];
     await handOver([one, two]);
-    statuses = statusesFor({ directory: directoryOf([own]), platform: { whatsapp: null } });
+    statuses = statusesFor({ directory: createDirectory([own]), platform: { whatsapp: null } });
     await say(one.wamid, null, PHONE_NUMBER_ID);
-    expect((await jobOf(one)).events).toHaveLength(1);
+    expect((await readJob(one)).events).toHaveLength(1);
     await say(one.wamid, null, "777");
     await say(two.wamid, null, "");
-    for (const sent of [one, two]) expect((await jobOf(sent)).events.map(({ type }) => type)).toEqual(["sent", "read"]);
+    for (const sent of [one, two])
+      expect((await readJob(sent)).events.map(({ type }) => type)).toEqual(["sent", "read"]);
   });
 });
 
 describe("statuses of unknown messages", () => {
   const flood = (count: number, from = 0) =>
-    readWhatsappWebhook(webhookOf(Array.from({ length: count }, (_, i) => status(`wamid.flood.${from + i}`, "read"))))
-      .statuses;
+    readWhatsappWebhook(
+      buildWebhook(Array.from({ length: count }, (_, i) => status(`wamid.flood.${from + i}`, "read"))),
+    ).statuses;
 
   test("are held in bounded memory, leave nothing behind, and are dropped in the end", async () => {
     const clock = new VirtualClock();
@@ -381,7 +383,7 @@ describe("statuses of unknown messages", () => {
     await handOver([sent]);
     await report([[sent, "delivered"]], patient);
     expect(patient.held).toBe(0);
-    expect((await jobOf(sent)).events.map(({ type }) => type)).toEqual(["sent", "read", "failed", "delivered"]);
+    expect((await readJob(sent)).events.map(({ type }) => type)).toEqual(["sent", "read", "failed", "delivered"]);
     await clock.advance(chatLimits.earlyStatusRetryMs);
     await patient.stop();
   });
@@ -393,7 +395,7 @@ describe("statuses of unknown messages", () => {
     const named = Array.from({ length: 20 }, (_, i) =>
       status(`wamid.${i}`, "read", { biz_opaque_callback_data: `ghost${i}/${jobIds.next()}` }),
     );
-    await strangers.take(readWhatsappWebhook(webhookOf(named)).statuses);
+    await strangers.take(readWhatsappWebhook(buildWebhook(named)).statuses);
     expect([asked, strangers.held]).toEqual([0, 20]);
     await strangers.stop();
   });
@@ -420,7 +422,7 @@ describe("statuses of unknown messages", () => {
   });
 });
 
-function webhookOf(listed: readonly object[]) {
+function buildWebhook(listed: readonly object[]) {
   const body: unknown = JSON.parse(JSON.stringify(webhookBody({ statuses: listed })));
   if (!isJsonObject(body)) throw new Error("a body is an object");
   return body;

@@ -188,7 +188,7 @@ describe("what the provider reports", () => {
     const ids = { wa_id: "5491122334455", user_id: "AR.1349", parent_user_id: "AR.ENT.77" };
     const ada = { profile: { name: "Ada", username: "ada.l" }, ...ids };
     const text = { type: "text", text: { body: "Hi" } };
-    const contactsOf = (contact: object) => ({ contacts: [contact], messages: [] as object[] });
+    const wrapContact = (contact: object) => ({ contacts: [contact], messages: [] as object[] });
     const hidden = { profile: ada.profile, user_id: ids.user_id };
     const calls: readonly (readonly [object, object])[] = [
       [hidden, { id: "1", from_user_id: "AR.1349", ...text }],
@@ -198,7 +198,7 @@ describe("what the provider reports", () => {
       [{ user_id: "AR.2" }, { id: "5", from_user_id: "AR.1349", ...text }],
     ];
     for (const [contact, message] of calls) {
-      await postJson(webhookBody({ ...contactsOf(contact), messages: [message] }));
+      await postJson(webhookBody({ ...wrapContact(contact), messages: [message] }));
     }
     const seen = front.incoming.map(({ message: { id, from, userId, username, name } }) => [
       id,

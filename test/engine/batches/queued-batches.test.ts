@@ -13,7 +13,7 @@ import { ManualClock } from "../../support/manual-clock.ts";
 
 const jobIds = new JobIds(systemClock, systemRandom);
 
-function batchOf(tenantId: string, changes: Partial<Batch> = {}): Batch {
+function buildBatch(tenantId: string, changes: Partial<Batch> = {}): Batch {
   const size = changes.size ?? 4;
   return {
     tenant: { tenantId, shard: 0 },
@@ -72,8 +72,8 @@ class GatedQueue implements BatchQueue {
 test("a tenant's batches wait for each other, and no other tenant waits behind them", async () => {
   const queue = new GatedQueue();
   const batches = new QueuedBatches({ queue, jobIds });
-  const many = Array.from({ length: 80 }, () => batches.accept(batchOf("acme")));
-  const other = batches.accept(batchOf("bolt"));
+  const many = Array.from({ length: 80 }, () => batches.accept(buildBatch("acme")));
+  const other = batches.accept(buildBatch("bolt"));
   await Bun.sleep(0);
   expect(queue.asked).toEqual(["acme", "acme", "acme", "bolt"]);
   const kinds = (await queue.open<BatchResult>([...many, other])).map(({ kind }) => kind);
@@ -86,7 +86,7 @@ test("of two calls of one batch that overlap, each message is counted as queued 
   const queue = new GatedQueue();
   let counted = 0;
   const onQueued = (jobs: number) => (counted += jobs);
-  const batch = batchOf("acme", { size: 6, idempotency: { key: "one", fingerprint: "body" }, onQueued });
+  const batch = buildBatch("acme", { size: 6, idempotency: { key: "one", fingerprint: "body" }, onQueued });
   const [here, there] = [new QueuedBatches({ queue, jobIds }), new QueuedBatches({ queue, jobIds })];
   const results = await queue.open([here.accept(batch), there.accept(batch)]);
   expect(counted).toBe(6);
@@ -107,7 +107,7 @@ test("what a call has queued is counted although it gets no answer, and its repe
   };
   const counted: number[] = [];
   const onQueued = (jobs: number) => void counted.push(jobs);
-  const batch = batchOf("acme", { size: 6, idempotency: { key: "one", fingerprint: "body" }, onQueued });
+  const batch = buildBatch("acme", { size: 6, idempotency: { key: "one", fingerprint: "body" }, onQueued });
   await expect(new QueuedBatches({ queue: breaking, jobIds }).accept(batch)).rejects.toThrow("no answer");
   expect(counted).toEqual([2, 2]);
   await new QueuedBatches({ queue, jobIds }).accept(batch);
@@ -116,10 +116,10 @@ test("what a call has queued is counted although it gets no answer, and its repe
 
 test("an answer whose refusals could not be stored is not given: the repeat gives it", async () => {
   const queue = new MemoryQueue(new QueueState(systemClock, systemRandom));
-  const batch = batchOf("acme", {
+  const batch = buildBatch("acme", {
     idempotency: { key: "one", fingerprint: "body" },
     make: async (from, ids) => {
-      const { messages, next } = await batchOf("acme").make(from, ids);
+      const { messages, next } = await buildBatch("acme").make(from, ids);
       return {
         messages: messages.map((message) => (message.index === 1 ? { index: 1, refusal: "wrong" } : message)),
         next,

@@ -43,7 +43,7 @@ function job(
 }
 
 const jobs = (count: number) => Array.from({ length: count }, (_, i) => job(i + 1));
-const stateOf = (state: Partial<ActorState>): ActorState => ({ ...new ActorState(), ...state });
+const buildState = (state: Partial<ActorState>): ActorState => ({ ...new ActorState(), ...state });
 const found = (known: Tenant | null, mayEnd = true): ActorEvent => ({
   kind: "found",
   tenant: known,
@@ -69,11 +69,11 @@ interface Row {
 
 /** What a row does not name neither changes nor is done. */
 function holds({ state, event, change = {}, actions = [] }: Row): void {
-  const before = stateOf(state);
+  const before = buildState(state);
   const copy = structuredClone(before);
   const decision = decide(before, event, NOW);
   expect(before).toEqual(copy);
-  expect(stateOf({ ...before, ...decision.change })).toEqual(stateOf({ ...before, ...change }));
+  expect(buildState({ ...before, ...decision.change })).toEqual(buildState({ ...before, ...change }));
   expect(decision.actions).toEqual([...actions] as typeof decision.actions);
 }
 
@@ -361,7 +361,7 @@ describe("an actor that may read", () => {
       [{ phase: resting(false) }, true],
       [{ phase: { kind: "closed", lastRead: null, more: false } }, false],
     ];
-    for (const [state, expected] of rows) expect(hasRoom(stateOf(state))).toBe(expected);
+    for (const [state, expected] of rows) expect(hasRoom(buildState(state))).toBe(expected);
   });
 
   test("is done when nothing is open or left to read, but not while it rests", () => {
@@ -371,7 +371,7 @@ describe("an actor that may read", () => {
       [{ phase: running(false), open: 1 }, false],
       [{ phase: resting(false) }, false],
     ];
-    for (const [state, expected] of rows) expect(isDone(stateOf(state))).toBe(expected);
+    for (const [state, expected] of rows) expect(isDone(buildState(state))).toBe(expected);
   });
 });
 

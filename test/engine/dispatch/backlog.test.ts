@@ -84,10 +84,10 @@ test("owners on a hanging node never hold up owners on another, not even at firs
   await world.advance(5_000);
   // Three times eight of them are noticed, one after the other.
   expect(world.longestWaitMs(others)).toBeLessThan(2_500);
-  expect(world.callsOf(stuck)).toHaveLength(0);
+  expect(world.listCalls(stuck)).toHaveLength(0);
   isHung = false;
   await world.advance(30_000);
-  expect(world.callsOf(stuck)).toHaveLength(stuck.length);
+  expect(world.listCalls(stuck)).toHaveLength(stuck.length);
   await world.stop(dispatcher);
 }, 90_000);
 

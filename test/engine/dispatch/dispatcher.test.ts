@@ -19,7 +19,7 @@ import { NO_HISTORIES } from "../../support/no-histories.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { RecordingChannel } from "../../support/recording-channel.ts";
 import { type RedisServer, startRedis } from "../../support/redis.ts";
-import { aTenant, directoryOf } from "../../support/tenants.ts";
+import { aTenant, createDirectory } from "../../support/tenants.ts";
 
 const SHARDS = 4;
 let redis: RedisServer;
@@ -62,7 +62,7 @@ function dispatcher(owner: string, channel: RecordingChannel, circumstances: Cir
   const { over = queue, suppressions = { fill: async () => true }, served = tenants } = circumstances;
   return new Dispatcher({
     queue: over,
-    directory: directoryOf(served),
+    directory: createDirectory(served),
     channels: [channel],
     histories: NO_HISTORIES,
     suppressions,

@@ -15,12 +15,13 @@ const MAIN = "01936f2e-7c1a-7b3e-9a55-2f1c8f0a4d11";
 const NOW_MS = 1_800_000_000_000;
 const MINUTE_MS = 60_000;
 
-const eventsOf = (...types: readonly EventType[]) => types.map((type, at) => ({ eventId: at + 1, type, result: {} }));
+const buildEvents = (...types: readonly EventType[]) =>
+  types.map((type, at) => ({ eventId: at + 1, type, result: {} }));
 
 function aJob(record: Partial<JobRecord> = {}): JobRecord {
   const result = {};
   const known = { jobId: MAIN, tenantId: "acme", channel: "email", status: "success", attempts: 1 } as const;
-  return { ...known, result, events: eventsOf("sent"), ...record };
+  return { ...known, result, events: buildEvents("sent"), ...record };
 }
 
 function turn(before: readonly (JobRecord | null)[], moment: Partial<FallbackMoment> = {}) {
@@ -48,29 +49,29 @@ describe("a message was received", () => {
     ["clicked", ["clicked"]],
   ])("as %s with that event or a stronger one", (word, enough) => {
     const found = [...AWAITED, "complained" as const].filter((type) =>
-      wasReceived(aJob({ events: eventsOf(type) }), [word]),
+      wasReceived(aJob({ events: buildEvents(type) }), [word]),
     );
     expect(found).toEqual(enough);
   });
 
   test("not if it came back, whatever was said before; but if somebody opened it", () => {
     for (const back of ["bounced", "failed"] as const) {
-      expect(wasReceived(aJob({ events: eventsOf("sent", "delivered", back) }), ["sent"])).toBe(false);
-      expect(wasReceived(aJob({ events: eventsOf("sent", back, "opened") }), ["sent"])).toBe(true);
+      expect(wasReceived(aJob({ events: buildEvents("sent", "delivered", back) }), ["sent"])).toBe(false);
+      expect(wasReceived(aJob({ events: buildEvents("sent", back, "opened") }), ["sent"])).toBe(true);
     }
   });
 
   test("not by a gateway that followed its links and refused it", () => {
     for (const status of ["failed", "suppressed"] as const) {
       for (const type of ["opened", "clicked"] as const) {
-        expect(wasReceived(aJob({ status, events: eventsOf(status, type) }), [type])).toBe(false);
+        expect(wasReceived(aJob({ status, events: buildEvents(status, type) }), [type])).toBe(false);
       }
     }
-    expect(wasReceived(aJob({ status: "failed", events: eventsOf("failed", "read") }), ["delivered"])).toBe(true);
+    expect(wasReceived(aJob({ status: "failed", events: buildEvents("failed", "read") }), ["delivered"])).toBe(true);
   });
 
   test("by a person, not by a machine that opened it or followed its links", () => {
-    const [sent] = eventsOf("sent");
+    const [sent] = buildEvents("sent");
     const by = (type: EventType, result: JsonObject) => ({ eventId: 2, type, result });
     const job = (...events: JobRecord["events"]) => aJob({ events: [...(sent ? [sent] : []), ...events] });
     expect(wasReceived(job(by("opened", { machine: true })), ["opened"])).toBe(false);
@@ -80,13 +81,13 @@ describe("a message was received", () => {
 
   test("by whom it is for, not by who got a copy", () => {
     const copy = { eventId: 2, type: "delivered", result: { recipient: "team@example.com" } } as const;
-    expect(wasReceived(aJob({ events: [...eventsOf("sent"), copy] }), ["delivered"])).toBe(false);
+    expect(wasReceived(aJob({ events: [...buildEvents("sent"), copy] }), ["delivered"])).toBe(false);
     const bounced = { ...copy, eventId: 3, type: "bounced" } as const;
-    expect(wasReceived(aJob({ events: [...eventsOf("sent", "delivered"), bounced] }), ["delivered"])).toBe(true);
+    expect(wasReceived(aJob({ events: [...buildEvents("sent", "delivered"), bounced] }), ["delivered"])).toBe(true);
   });
 
   test("in its present life: a failure before an operator's retry counts no more", () => {
-    const events = eventsOf("failed", "sent", "delivered");
+    const events = buildEvents("failed", "sent", "delivered");
     expect(wasReceived(aJob({ events, began: 1 }), ["delivered"])).toBe(true);
   });
 });
@@ -94,13 +95,17 @@ describe("a message was received", () => {
 describe("a fallback at its turn", () => {
   test("is sent if the message was not received, whether it failed or nothing was heard", () => {
     expect(turn([aJob()])).toEqual({ kind: "send" });
-    expect(turn([aJob({ status: "failed", events: eventsOf("failed") })])).toEqual({ kind: "send" });
-    const suppressed = { status: "suppressed", result: { reason: "bounced" }, events: eventsOf("suppressed") } as const;
+    expect(turn([aJob({ status: "failed", events: buildEvents("failed") })])).toEqual({ kind: "send" });
+    const suppressed = {
+      status: "suppressed",
+      result: { reason: "bounced" },
+      events: buildEvents("suppressed"),
+    } as const;
     expect(turn([aJob(suppressed)])).toEqual({ kind: "send" });
   });
 
   test("is not needed if the message or a fallback before it was received", () => {
-    const received = aJob({ events: eventsOf("sent", "delivered") });
+    const received = aJob({ events: buildEvents("sent", "delivered") });
     expect(turn([received])).toEqual({ kind: "end", reason: "not_needed" });
     expect(turn([aJob(), received])).toEqual({ kind: "end", reason: "not_needed" });
     expect(turn([aJob(), null])).toEqual({ kind: "send" });
@@ -109,7 +114,7 @@ describe("a fallback at its turn", () => {
   test("ends if its message was never accepted, cancelled or erased", () => {
     expect(turn([null])).toEqual({ kind: "end", reason: "not_needed" });
     for (const reason of ["canceled", "erased"] as const) {
-      const events = eventsOf("suppressed");
+      const events = buildEvents("suppressed");
       expect(turn([aJob({ status: "suppressed", result: { reason }, events })])).toEqual({ kind: "end", reason });
     }
   });

@@ -14,7 +14,7 @@ import { eventually } from "../../support/eventually.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { RecordingChannel } from "../../support/recording-channel.ts";
 import { type RedisServer, startRedis } from "../../support/redis.ts";
-import { aTenant, directoryOf } from "../../support/tenants.ts";
+import { aTenant, createDirectory } from "../../support/tenants.ts";
 
 const telemetry = new QuietTelemetry();
 const jobIds = new JobIds(systemClock, systemRandom);
@@ -39,7 +39,7 @@ beforeEach(async () => {
   channel = new RecordingChannel(() => ({ kind: "delivered", result: {} }));
   dispatcher = new Dispatcher({
     queue,
-    directory: directoryOf([tenant]),
+    directory: createDirectory([tenant]),
     channels: [channel],
     suppressions: { fill: async () => true },
     histories: {

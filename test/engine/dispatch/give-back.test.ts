@@ -14,7 +14,7 @@ import { eventually } from "../../support/eventually.ts";
 import { NO_HISTORIES } from "../../support/no-histories.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { type RedisServer, startRedis } from "../../support/redis.ts";
-import { aTenant, directoryOf } from "../../support/tenants.ts";
+import { aTenant, createDirectory } from "../../support/tenants.ts";
 
 const IN_TIME_MS = 30_000;
 const telemetry = new QuietTelemetry();
@@ -68,7 +68,7 @@ class PaidChannel implements Channel {
 function dispatcher(channel: Channel): Dispatcher {
   const worker = new Dispatcher({
     queue,
-    directory: directoryOf([tenant]),
+    directory: createDirectory([tenant]),
     channels: [channel],
     histories: NO_HISTORIES,
     suppressions: { fill: async () => true },

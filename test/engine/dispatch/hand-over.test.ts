@@ -55,7 +55,7 @@ test("a process with nothing in flight stops at once", async () => {
   const jobs = world.accept(world.tenant("acme"), 3);
   const process = world.start();
   await world.advance(2_100);
-  expect(world.callsOf(jobs)).toHaveLength(3);
+  expect(world.listCalls(jobs)).toHaveLength(3);
   let isOver = false;
   void process.stop().then(() => {
     isOver = true;
@@ -83,7 +83,7 @@ test("a joining process gets its share at once, and deliveries in flight elsewhe
   expect(world.longestWaitMs(jobs)).toBeLessThan(PROMPTLY_MS);
   await world.advance(60_000);
   for (const { tenant, jobs: ids } of slow) expect(world.statuses(tenant, ids)).toEqual({ "success after 1": 4 });
-  expect(world.callsOf(slow.flatMap(({ jobs: ids }) => ids))).toHaveLength(32);
+  expect(world.listCalls(slow.flatMap(({ jobs: ids }) => ids))).toHaveLength(32);
   await world.stop(first, second);
 });
 
@@ -98,7 +98,7 @@ test("a relay that takes nine minutes gets each message once, though its shard h
   const third = world.start();
   await world.advance(10 * 60_000);
   expect(world.statuses(tenant, jobs)).toEqual({ "success after 1": 4 });
-  expect(world.callsOf(jobs)).toHaveLength(4);
+  expect(world.listCalls(jobs)).toHaveLength(4);
   expect(world.channel.cutOff).toBe(0);
   await world.stop(first, second, third);
 });
@@ -122,7 +122,7 @@ test("the next owner retries a lent delivery that failed for now; one that faile
   await stopping;
   expect(world.statuses(tenant, bad)).toEqual({ "failed after 1": 1 });
   expect(world.statuses(tenant, busy)).toEqual({ "success after 2": 1 });
-  expect(world.callsOf(bad)).toHaveLength(1);
+  expect(world.listCalls(bad)).toHaveLength(1);
   await world.stop(second);
 });
 
@@ -138,17 +138,17 @@ test("a silence of the queue longer than the lease sends nothing twice and start
   await world.advance(3_000);
   const jobs = world.accept(tenant, 20, { recipient: "slow@example.com" });
   await world.advance(1_000);
-  expect(world.callsOf(jobs)).toHaveLength(8);
+  expect(world.listCalls(jobs)).toHaveLength(8);
   for (const { line } of lines) line.cut = true;
   // The rest may start only while the lease is surely held.
   await world.advance(12_000);
-  const startedBy = world.callsOf(jobs).length;
+  const startedBy = world.listCalls(jobs).length;
   await world.advance(20_000);
-  expect(world.callsOf(jobs)).toHaveLength(startedBy);
+  expect(world.listCalls(jobs)).toHaveLength(startedBy);
   for (const { line } of lines) line.cut = false;
   await world.advance(90_000);
   expect(world.statuses(tenant, jobs)).toEqual({ "success after 1": 20 });
-  expect(world.callsOf(jobs)).toHaveLength(20);
+  expect(world.listCalls(jobs)).toHaveLength(20);
   await world.stop(...processes);
 });
 
@@ -189,7 +189,7 @@ test("a stopping process lends its jobs for no longer than its drain lasts", asy
   const { queue, loansMs } = withLoans(world);
   const dispatcher = world.start({ queue });
   await world.advance(2_000);
-  expect(world.callsOf(jobs)).toHaveLength(1);
+  expect(world.listCalls(jobs)).toHaveLength(1);
   await world.stop(dispatcher);
   expect(loansMs).toHaveLength(1);
   expect(loansMs[0]).toBeLessThan(limits.deliveryTimeoutMs);
@@ -217,6 +217,6 @@ test("a suppressed job that cannot give back yet is lent, and nothing waits for 
   await world.advance(15_000);
   expect(world.statuses(tenant, jobs)).toEqual({ "suppressed after 1": 1 });
   expect(givenBack).toEqual(jobs);
-  expect(world.callsOf(jobs)).toEqual([]);
+  expect(world.listCalls(jobs)).toEqual([]);
   await world.stop(second);
 });

@@ -15,7 +15,7 @@ import { NO_HISTORIES } from "../../support/no-histories.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { RecordingChannel } from "../../support/recording-channel.ts";
 import { startRedis } from "../../support/redis.ts";
-import { aTenant, directoryOf } from "../../support/tenants.ts";
+import { aTenant, createDirectory } from "../../support/tenants.ts";
 import { record } from "../queue/queue-world.ts";
 import { REFUSES, RelayWorld, TAKES } from "./relay-world.ts";
 
@@ -53,7 +53,7 @@ describe("a recipient who is suppressed while the message waits for its relay", 
     const dispatcher = world.start({ queue });
     await world.advance(forMs);
     world.suppress(tenant, ANN.recipient, "unsubscribed");
-    const callsBefore = world.callsOf(ann).length;
+    const callsBefore = world.listCalls(ann).length;
     const back = () => {
       isBack = true;
     };
@@ -68,7 +68,7 @@ describe("a recipient who is suppressed while the message waits for its relay", 
     await world.advance(MINUTE_MS);
     expect(world.statuses(tenant, ann)).toEqual({ "suppressed after 1": 5 });
     expect(world.statuses(tenant, bob)).toEqual({ "success after 1": 5 });
-    expect(world.callsOf(ann)).toHaveLength(callsBefore);
+    expect(world.listCalls(ann)).toHaveLength(callsBefore);
     const result = { reason: "unsubscribed" };
     expect(ann.map((jobId) => world.job(tenant, jobId))).toEqual(
       ann.map(() =>
@@ -81,12 +81,12 @@ describe("a recipient who is suppressed while the message waits for its relay", 
 
   test("gets nothing while the queue does not say, nor does anybody else, and no attempt is counted", async () => {
     const { world, tenant, looks, dispatcher, ann, bob, callsBefore, back } = await waiting();
-    const callsOfBob = world.callsOf(bob).length;
+    const callsOfBob = world.listCalls(bob).length;
     looks.fail = true;
     back();
     await world.advance(2 * MINUTE_MS);
-    expect(world.callsOf(ann)).toHaveLength(callsBefore);
-    expect(world.callsOf(bob)).toHaveLength(callsOfBob);
+    expect(world.listCalls(ann)).toHaveLength(callsBefore);
+    expect(world.listCalls(bob)).toHaveLength(callsOfBob);
     looks.fail = false;
     await world.advance(2 * MINUTE_MS);
     expect(world.statuses(tenant, ann)).toEqual({ "suppressed after 1": 5 });
@@ -217,7 +217,7 @@ test("a recipient who is erased while the message waits in a process gets nothin
   });
   const dispatcher = new Dispatcher({
     queue,
-    directory: directoryOf([tenant]),
+    directory: createDirectory([tenant]),
     channels: [channel],
     histories: NO_HISTORIES,
     suppressions: { fill: async () => true },

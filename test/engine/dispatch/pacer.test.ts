@@ -46,10 +46,10 @@ test("a tenant whose pace is raised goes on within a minute, however long it wou
   const jobs = world.accept(slow, 10);
   const dispatcher = world.start();
   await world.advance(5_000);
-  expect(world.callsOf(jobs)).toHaveLength(1);
+  expect(world.listCalls(jobs)).toHaveLength(1);
   world.tenant("acme", null, { plan: { ...plan, deliveriesPerSecond: 100 } });
   await world.advance(61_000);
-  expect(world.callsOf(jobs)).toHaveLength(10);
+  expect(world.listCalls(jobs)).toHaveLength(10);
   await world.stop(dispatcher);
 });
 
@@ -65,9 +65,9 @@ test("a tenant's pace outlives its last job, and nothing of the tenant is held o
   expect([world.statuses(tenant, jobs), isHeld()]).toEqual([{ "success after 1": 1 }, true]);
   jobs.push(...world.accept(tenant));
   await world.advance(7_000);
-  expect(world.callsOf(jobs)).toHaveLength(1);
+  expect(world.listCalls(jobs)).toHaveLength(1);
   await world.advance(3_000);
-  expect([world.callsOf(jobs).length, isHeld()]).toEqual([2, true]);
+  expect([world.listCalls(jobs).length, isHeld()]).toEqual([2, true]);
   await world.advance(12_000);
   expect(isHeld()).toBe(false);
   await world.stop(dispatcher);

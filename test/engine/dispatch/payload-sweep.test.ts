@@ -8,7 +8,7 @@ import { systemRandom } from "../../../src/runtime/system-random.ts";
 import { MemoryPayloads } from "../../http/support/memory-payloads.ts";
 import { eventually } from "../../support/eventually.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
-import { aTenant, directoryOf } from "../../support/tenants.ts";
+import { aTenant, createDirectory } from "../../support/tenants.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";
 
 const UNQUEUED_MS = 15 * 60_000;
@@ -47,7 +47,7 @@ beforeEach(() => {
   payloads = new MemoryPayloads(clock);
   [queue, eventStore] = [new Knower(), new Knower()];
   telemetry = new QuietTelemetry();
-  const directory = directoryOf([aTenant()]);
+  const directory = createDirectory([aTenant()]);
   sweep = new PayloadSweep({ payloads, directory, queue, eventStore, clock, telemetry });
   ids = new JobIds(clock, systemRandom);
 });
@@ -125,7 +125,7 @@ describe("the payload of a job", () => {
       asked += 1;
       return kept.has(jobId);
     };
-    const directory = directoryOf([aTenant()]);
+    const directory = createDirectory([aTenant()]);
     sweep = new PayloadSweep({ payloads, directory, queue, eventStore, keepsFailed, gauge: "files", clock, telemetry });
     const jobId = await put();
     eventStore.put(jobId, "failed");

@@ -108,12 +108,12 @@ test("a relay with a delivery in flight is not forgotten, however many others ar
   } satisfies Channel;
   const random = new SeededRandom(1);
   const slots = new ChannelSlots({ channel, clock: new VirtualClock(), random, telemetry: new QuietTelemetry() });
-  const laneOf = (tenantId: string) => slots.laneOf(aTenant({ tenantId }));
-  const [busy, idle] = [laneOf("busy"), laneOf("idle")];
+  const findLane = (tenantId: string) => slots.laneOf(aTenant({ tenantId }));
+  const [busy, idle] = [findLane("busy"), findLane("idle")];
   busy?.begin(aWaiter(), true);
-  for (let i = 0; i < 4_096; i += 1) laneOf(`t-${i}`);
-  expect(laneOf("busy")).toBe(busy);
-  expect(laneOf("idle")).not.toBe(idle);
+  for (let i = 0; i < 4_096; i += 1) findLane(`t-${i}`);
+  expect(findLane("busy")).toBe(busy);
+  expect(findLane("idle")).not.toBe(idle);
 });
 
 test("a job whose relay was reported away counts an attempt only where the relay has answered others, three times", () => {

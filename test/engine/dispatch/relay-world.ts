@@ -175,7 +175,7 @@ export class RelayWorld {
   }
 
   /** Hand-overs of these jobs. */
-  callsOf(jobs: readonly string[]): readonly Call[] {
+  listCalls(jobs: readonly string[]): readonly Call[] {
     const names = new Set(jobs);
     return this.channel.calls.filter(({ job }) => names.has(job.jobId));
   }
@@ -183,7 +183,7 @@ export class RelayWorld {
   /** The longest wait of these jobs for their first hand-over; those that were not handed over wait for ever. */
   longestWaitMs(jobs: readonly string[]): number {
     const waits = new Map<string, number>();
-    for (const { job, waitedMs } of this.callsOf(jobs)) {
+    for (const { job, waitedMs } of this.listCalls(jobs)) {
       waits.set(job.jobId, Math.min(waitedMs, waits.get(job.jobId) ?? waitedMs));
     }
     return Math.max(...jobs.map((jobId) => waits.get(jobId) ?? Number.POSITIVE_INFINITY));

@@ -58,7 +58,7 @@ describe("a shared mail server that takes ten seconds per message, on 48 connect
       expect(world.longestWaitMs(jobs)).toBeLessThan(PROMPTLY_MS);
       expect(dispatcher.away()).toEqual([]);
       // And nobody busy is forgotten: three quarters of the connections are theirs.
-      const taken = noise.map((ids) => world.callsOf(ids).length);
+      const taken = noise.map((ids) => world.listCalls(ids).length);
       expect(Math.min(...taken)).toBeGreaterThan(30);
       expect(world.channel.inFlight.get("platform")).toBeGreaterThanOrEqual(30);
       await world.stop(dispatcher);
@@ -215,7 +215,7 @@ test("a message that a relay refuses as if it were away, while it answers all ot
   expect(world.longestWaitMs(jobs)).toBeLessThan(PROMPTLY_MS);
   expect(world.job(tenant, odd[0] ?? "")?.attempts).toBeGreaterThan(0);
   // It waits between its tries.
-  expect(world.callsOf(odd).length).toBeLessThan(20);
+  expect(world.listCalls(odd).length).toBeLessThan(20);
   await world.stop(dispatcher);
 }, 300_000);
 

@@ -12,7 +12,7 @@ import { NO_HISTORIES } from "../../support/no-histories.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { RecordingChannel } from "../../support/recording-channel.ts";
 import { type RedisServer, startRedis } from "../../support/redis.ts";
-import { aTenant, directoryOf } from "../../support/tenants.ts";
+import { aTenant, createDirectory } from "../../support/tenants.ts";
 
 /** A channel whose senders may be used when the test says so. */
 class PacedChannel extends RecordingChannel {
@@ -80,10 +80,10 @@ async function accept(tenant: Tenant): Promise<string> {
   return job.jobId;
 }
 
-function dispatcherOf(channel: RecordingChannel): Dispatcher {
+function createDispatcher(channel: RecordingChannel): Dispatcher {
   return new Dispatcher({
     queue,
-    directory: directoryOf(tenants),
+    directory: createDirectory(tenants),
     channels: [channel],
     histories: NO_HISTORIES,
     suppressions: { fill: async () => true },
@@ -106,7 +106,7 @@ test("a tenant whose sender must wait is asked again when it may send, which cos
   const channel = new PacedChannel((tenantId) => (tenantId === "paced" && !isOpen ? 20 : 0));
   const waiting = [await accept(paced), await accept(paced)];
   const passing = [await accept(free), await accept(free)];
-  const dispatcher = dispatcherOf(channel);
+  const dispatcher = createDispatcher(channel);
   dispatcher.start();
   await eventually("the free tenant's jobs end", () => ended(free, passing));
   await eventually("the paced one was asked again", () => (channel.asked.get("paced") ?? 0) >= 3);
@@ -121,7 +121,7 @@ test("no delivery begins before its channel's pace allows it, however many had t
   const [paced] = tenants;
   const channel = new SlowSender();
   const waiting = await Promise.all(Array.from({ length: 40 }, () => accept(paced)));
-  const dispatcher = dispatcherOf(channel);
+  const dispatcher = createDispatcher(channel);
   dispatcher.start();
   const jobs = await eventually("all end", () => ended(paced, waiting));
   for (const job of jobs) expect(job).toMatchObject({ status: "success", attempts: 1 });

@@ -11,7 +11,7 @@ import { systemRandom } from "../../../src/runtime/system-random.ts";
 const jobIds = new JobIds(systemClock, systemRandom);
 
 /** Each call fails as the next of these says. */
-function acceptorOf(failures: readonly Error[]): Acceptor {
+function createAcceptor(failures: readonly Error[]): Acceptor {
   let calls = 0;
   const evalsha = () => Promise.reject(failures[calls++] ?? new Error("more calls than failures"));
   // Nothing else of a connection is used by an acceptor.
@@ -38,13 +38,13 @@ function anAccept(acceptor: Acceptor): Promise<unknown> {
 }
 
 test("a job that may be queued never counts as not queued, whatever a repeat answers", async () => {
-  const acceptor = acceptorOf([new Error("Command timed out"), refusal("OOM command not allowed")]);
+  const acceptor = createAcceptor([new Error("Command timed out"), refusal("OOM command not allowed")]);
   await expect(anAccept(acceptor)).rejects.toBeInstanceOf(TransportError);
 });
 
 test.each(["OOM command not allowed", "MISCONF Redis is configured to save RDB snapshots"])(
   "a job that Redis refuses with %p counts as not queued at once, without a repeat",
   async (text) => {
-    await expect(anAccept(acceptorOf([refusal(text)]))).rejects.toBeInstanceOf(UnavailableError);
+    await expect(anAccept(createAcceptor([refusal(text)]))).rejects.toBeInstanceOf(UnavailableError);
   },
 );

@@ -27,7 +27,7 @@ function newTenant(): TenantRef {
   return { tenantId: `tenant-${tenants}`, shard: 3 };
 }
 
-function keyOf(changes: Partial<BatchKey> = {}): BatchKey {
+function buildKey(changes: Partial<BatchKey> = {}): BatchKey {
   return { key: "order 1", fingerprint: "body", baseId: jobIds.nextBatch(), run: jobIds.next(), ...changes };
 }
 
@@ -68,7 +68,7 @@ function conformance(name: string, open: () => Promise<Opened>): void {
       queue.acceptPiece(tenant, LIMIT, { key, items: all, isFirstCounted });
 
     test("each message counts as a request, whether it is queued or refused; the first may have been counted before", async () => {
-      const [tenant, key] = [newTenant(), keyOf()];
+      const [tenant, key] = [newTenant(), buildKey()];
       const all = [...items(key, [0, 1]), { index: 2, job: null }];
       const result = await accept(tenant, null, all, true);
       expect(kinds(result)).toEqual(["accepted", "accepted", "admitted"]);
@@ -76,7 +76,7 @@ function conformance(name: string, open: () => Promise<Opened>): void {
     });
 
     test("messages beyond the rate are refused, those before it are queued", async () => {
-      const [tenant, { baseId }] = [newTenant(), keyOf()];
+      const [tenant, { baseId }] = [newTenant(), buildKey()];
       const result = await queue.acceptPiece(tenant, 2, {
         key: null,
         items: items({ baseId }, [0, 1, 2]),
@@ -88,13 +88,13 @@ function conformance(name: string, open: () => Promise<Opened>): void {
     });
 
     test("messages beyond the tenant's share are refused", async () => {
-      const [tenant, { baseId }] = [newTenant(), keyOf()];
+      const [tenant, { baseId }] = [newTenant(), buildKey()];
       const all = items({ baseId }, [0, 1, 2], { quota: { jobs: 2, bytes: 10_000 } });
       expect(kinds(await accept(tenant, null, all))).toEqual(["accepted", "accepted", "queue_full"]);
     });
 
     test("under a key, what was queued is neither queued nor counted again", async () => {
-      const [tenant, key] = [newTenant(), keyOf()];
+      const [tenant, key] = [newTenant(), buildKey()];
       expect(kinds(await accept(tenant, key, items(key, [0, 1, 3])))).toEqual(["accepted", "accepted", "accepted"]);
       const again = { ...key, run: jobIds.next() };
       const repeated = await accept(tenant, again, items(key, [0, 1, 2, 3, 4]));
@@ -109,18 +109,18 @@ function conformance(name: string, open: () => Promise<Opened>): void {
     });
 
     test("a key that another call of the same request has taken names its base, and nothing is queued", async () => {
-      const [tenant, first] = [newTenant(), keyOf()];
+      const [tenant, first] = [newTenant(), buildKey()];
       await accept(tenant, first, items(first, [0]));
-      const second = keyOf();
+      const second = buildKey();
       expect(await accept(tenant, second, items(second, [0, 1]))).toEqual({ kind: "taken", baseId: first.baseId });
       expect(await queue.job(tenant, idInBatch(second.baseId, 0))).toBeNull();
       expect(await queue.job(tenant, idInBatch(second.baseId, 1))).toBeNull();
     });
 
     test("the key of another request is a conflict, between batches and with single requests", async () => {
-      const [tenant, key] = [newTenant(), keyOf()];
+      const [tenant, key] = [newTenant(), buildKey()];
       await accept(tenant, key, items(key, [0]));
-      const other = keyOf({ fingerprint: "another-body" });
+      const other = buildKey({ fingerprint: "another-body" });
       expect(kinds(await accept(tenant, other, items(other, [0])))).toEqual(["conflict"]);
       expect((await queue.batchUnder(tenant, other))?.isSame).toBe(false);
       const single = { key: key.key, fingerprint: "single-body" };
@@ -134,18 +134,18 @@ function conformance(name: string, open: () => Promise<Opened>): void {
       expect((await queue.accept(tenant, LIMIT, job)).kind).toBe("conflict");
       const taken = { key: "single", fingerprint: "single-body" };
       expect((await queue.accept(tenant, LIMIT, { ...job, idempotency: taken })).kind).toBe("accepted");
-      const batch = keyOf({ key: "single" });
+      const batch = buildKey({ key: "single" });
       expect(kinds(await accept(tenant, batch, items(batch, [0])))).toEqual(["conflict"]);
     });
 
     test("a key is not claimed by messages that are all refused", async () => {
-      const [tenant, key] = [newTenant(), keyOf()];
+      const [tenant, key] = [newTenant(), buildKey()];
       expect(kinds(await accept(tenant, key, [{ index: 0, job: null }]))).toEqual(["admitted"]);
       expect(await queue.batchUnder(tenant, key)).toBeNull();
     });
 
     test("the refusals of a whole answer are kept with the key", async () => {
-      const [tenant, key] = [newTenant(), keyOf()];
+      const [tenant, key] = [newTenant(), buildKey()];
       await accept(tenant, key, items(key, [0]));
       await queue.endBatch(tenant, key.baseId, '[[1,"no"]]');
       expect(await queue.batchUnder(tenant, key)).toMatchObject({ queued: [[0, 0]], refused: '[[1,"no"]]' });

@@ -26,9 +26,9 @@ function shown(shards: number, changes: Partial<typeof queue> = {}) {
     clock,
     telemetry: { series: (name, values) => void gauges.set(name, values), log: () => {} },
   });
-  const valueOf = (name: string, labels: Record<string, string>) =>
+  const findGauge = (name: string, labels: Record<string, string>) =>
     gauges.get(name)?.find(([its]) => Object.entries(labels).every(([label, value]) => its[label] === value))?.[1];
-  return { metrics, gauges, valueOf, asked: () => asked };
+  return { metrics, gauges, findGauge, asked: () => asked };
 }
 
 const clock = new ManualClock();
@@ -39,19 +39,19 @@ test("the depth of a queue names whose jobs wait, how long, and what waits elsew
   const jobId = await accept(tenant, { payload: "x".repeat(100_000) });
   await accept(tenant);
   await accept(tenant, { channel: "whatsapp" });
-  const { valueOf, gauges, metrics } = shown(shard + 1);
+  const { findGauge, gauges, metrics } = shown(shard + 1);
   await metrics.refresh();
   const at = { shard: String(shard) };
-  expect(valueOf("queue_jobs", { ...at, channel: "email" })).toBe(2);
-  expect(valueOf("queue_jobs", { ...at, channel: "whatsapp" })).toBe(1);
-  expect(valueOf("queue_jobs", { ...at, channel: "wallet" })).toBe(0);
-  expect(valueOf("tenant_queue_jobs", { tenant: "acme", channel: "email" })).toBe(2);
+  expect(findGauge("queue_jobs", { ...at, channel: "email" })).toBe(2);
+  expect(findGauge("queue_jobs", { ...at, channel: "whatsapp" })).toBe(1);
+  expect(findGauge("queue_jobs", { ...at, channel: "wallet" })).toBe(0);
+  expect(findGauge("tenant_queue_jobs", { tenant: "acme", channel: "email" })).toBe(2);
   const { measured } = await queue.depth(shard);
   expect(measured.find(({ channel }) => channel === "email")?.oldestMs).toBe(jobTimeMs(jobId));
-  const age = valueOf("queue_oldest_age_seconds", { ...at, channel: "email" }) ?? -1;
+  const age = findGauge("queue_oldest_age_seconds", { ...at, channel: "email" }) ?? -1;
   expect(Math.abs(age - (clock.nowMs() - jobTimeMs(jobId)) / 1000)).toBeLessThan(30);
   expect(gauges.get("queue_tenant_queues")).toContainEqual([at, 2]);
-  expect(valueOf("redis_memory_used_bytes", {})).toBeGreaterThan(100_000);
+  expect(findGauge("redis_memory_used_bytes", {})).toBeGreaterThan(100_000);
 
   // What was pulled stays in the depth until it is settled; a retry waits elsewhere.
   const jobs = await pullOne(lease, "acme");
@@ -97,16 +97,16 @@ test("only the fifty longest tenant queues have series, and those that are empty
     parked: 0,
     oldestEventMs: null,
   });
-  const { metrics, gauges, valueOf } = shown(1, { depth });
+  const { metrics, gauges, findGauge } = shown(1, { depth });
   await metrics.refresh();
   expect(gauges.get("tenant_queue_jobs")).toHaveLength(50);
-  expect(valueOf("tenant_queue_jobs", { tenant: "t199" })).toBe(200);
-  expect(valueOf("queue_jobs", { channel: "email" })).toBe(20_100);
+  expect(findGauge("tenant_queue_jobs", { tenant: "t199" })).toBe(200);
+  expect(findGauge("queue_jobs", { channel: "email" })).toBe(20_100);
   lengths.clear();
   clock.forward(6_000);
   await metrics.refresh();
   expect(gauges.get("tenant_queue_jobs")).toEqual([]);
-  expect(valueOf("queue_jobs", { channel: "email" })).toBe(0);
+  expect(findGauge("queue_jobs", { channel: "email" })).toBe(0);
 });
 
 test("while Redis is away or silent, old values are gone and no scrape waits for long", async () => {
@@ -123,7 +123,7 @@ test("while Redis is away or silent, old values are gone and no scrape waits for
 
 test("a shard that nobody delivers is counted", async () => {
   const { tenant } = await world();
-  const { metrics, valueOf } = shown(tenant.shard + 3);
+  const { metrics, findGauge } = shown(tenant.shard + 3);
   await metrics.refresh();
-  expect(valueOf("shards_unowned", { role: "dispatcher" })).toBeGreaterThanOrEqual(2);
+  expect(findGauge("shards_unowned", { role: "dispatcher" })).toBeGreaterThanOrEqual(2);
 });

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { QueuedJob } from "../../../src/domain/jobs/job.ts";
 import type { Settlement } from "../../../src/domain/jobs/queue.ts";
 import { recipientIndex } from "../../../src/storage/recipient-index.ts";
-import { redisUseOf } from "../../guard/redis-use.ts";
+import { measureRedisUse } from "../../guard/redis-use.ts";
 import { accept, first, pullOne, queue, record, redis, sent, useQueueWorld, world } from "./queue-world.ts";
 
 useQueueWorld();
@@ -127,14 +127,14 @@ test("a recipient on the list under its erased name is suppressed, and nobody el
 test("pulling jobs of a tenant with a list costs one more command for each tenant queue, and none without a list", async () => {
   const { tenant, lease } = await world();
   for (let n = 0; n < 20; n += 1) await accept(tenant);
-  const commandsOf = async () => (await redisUseOf(redis.client, () => pullOne(lease, "acme"))).commands;
+  const countCommands = async () => (await measureRedisUse(redis.client, () => pullOne(lease, "acme"))).commands;
   // From the second pull on, each is the same.
-  await commandsOf();
-  const without = await commandsOf();
+  await countCommands();
+  const without = await countCommands();
   await queue.putSuppression(tenant, "bob@example.com", "manual");
-  const listed = await commandsOf();
+  const listed = await countCommands();
   // A look-up for each job, as ever, and the one that tells whether there is anything erased.
   expect(listed - without).toBe(21);
   await queue.putSuppression(tenant, "sha:", index.erasedNamesKey("acme"));
-  expect((await commandsOf()) - listed).toBe(20);
+  expect((await countCommands()) - listed).toBe(20);
 });

@@ -17,12 +17,12 @@ const TAGS = [
   { name: "a-b", value: "-" },
 ];
 
-async function entryOf(prefix: string): Promise<string> {
+async function readEntry(prefix: string): Promise<string> {
   const [, fields] = first(await redis.client.xrange(`${prefix}:box:acme/e`, "-", "+"));
   return fields[1] ?? "";
 }
 
-async function loadOf(prefix: string): Promise<string> {
+async function readLoad(prefix: string): Promise<string> {
   return (await redis.client.hget(`${prefix}:tenants`, "acme"))?.split(" ").slice(0, 2).join(" ") ?? "";
 }
 
@@ -80,7 +80,7 @@ test.each(
   await queue.settle(at.lease, [sent(again)], null);
   // All that the first job counted for is given back, and the second counts for as much.
   const bytes = content.stored?.bytes ?? Buffer.byteLength(EMAIL + added);
-  expect(await loadOf(at.prefix)).toBe(`1 ${bytes}`);
+  expect(await readLoad(at.prefix)).toBe(`1 ${bytes}`);
 });
 
 function suppressedJob(job: QueuedJob): Settlement {
@@ -174,7 +174,7 @@ test.each(contents)(
 test("a job without extras takes no byte more, and one whose payload has no members has none", async () => {
   const at = await world();
   const jobId = await accept(at.tenant, { payload: EMAIL });
-  expect(await entryOf(at.prefix)).toBe(`${jobId} e0 ann@example.com\n${EMAIL}`);
+  expect(await readEntry(at.prefix)).toBe(`${jobId} e0 ann@example.com\n${EMAIL}`);
   const read = first(await pullOne(at.lease, "acme"));
   for (const extra of ["traceparent", "tags", "topic", "dueMs"]) expect(read).not.toHaveProperty(extra);
   for (const payload of ["{}", "[1]", '"text"']) {
@@ -191,7 +191,7 @@ test("a process of a former release, which takes the whole payload for the chann
   const at = await world();
   const given = { payload: EMAIL, template: "welcome", traceparent: TRACE, tags: TAGS, topic: "news" };
   const jobId = await accept(at.tenant, given);
-  const entry = await entryOf(at.prefix);
+  const entry = await readEntry(at.prefix);
   const head = entry.slice(0, entry.indexOf("\n"));
   expect(head).toBe(`${jobId} e0 ann@example.com\t"welcome"`);
   expect(parseEmail(entry.slice(head.length + 1))).toEqual({ to: "ann@example.com", data: { é: 1 } });

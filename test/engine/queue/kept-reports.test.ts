@@ -44,7 +44,7 @@ function givenUp(job: QueuedJob): Settlement {
   return { kind: "final", job, status: "failed", result, event: { type: "failed", result }, isGivenUp: true };
 }
 
-async function typesOf(tenant: TenantRef, jobId: string): Promise<readonly EventType[]> {
+async function readTypes(tenant: TenantRef, jobId: string): Promise<readonly EventType[]> {
   return (await queue.job(tenant, jobId))?.events.map(({ type }) => type) ?? [];
 }
 
@@ -136,7 +136,7 @@ describe("a report on a job that waits for a retry", () => {
     await queue.settle(lease, [retry(job)]);
     expect(await queue.observe(tenant, report(jobId, "sent"))).toBe("recorded");
     expect(await queue.observe(tenant, report(jobId, "sent"))).toBe("duplicate");
-    expect(await typesOf(tenant, jobId)).toEqual(["sent"]);
+    expect(await readTypes(tenant, jobId)).toEqual(["sent"]);
   });
 
   test("says that it failed at the provider: the job was handed over nevertheless", async () => {
@@ -144,7 +144,7 @@ describe("a report on a job that waits for a retry", () => {
     await queue.settle(lease, [retry(job)]);
     await queue.observe(tenant, report(jobId, "failed", { error: "unknown number" }));
     expect((await queue.job(tenant, jobId))?.status).toBe("success");
-    expect(await typesOf(tenant, jobId)).toEqual(["sent", "failed"]);
+    expect(await readTypes(tenant, jobId)).toEqual(["sent", "failed"]);
   });
 
   test("that comes twice, or after a repeat of the settlement, changes nothing", async () => {
@@ -206,7 +206,7 @@ describe("a report on a job that is being delivered", () => {
     expect(again).toMatchObject({ jobId, attempts: 0, isReported: true, suppressed: null });
     await queue.settle(next, [wait(again)]);
     expect(await queue.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 1 });
-    expect(await typesOf(tenant, jobId)).toEqual(["sent", "delivered"]);
+    expect(await readTypes(tenant, jobId)).toEqual(["sent", "delivered"]);
   });
 
   test("turns a retry, or a job that is given up, into a success", async () => {
@@ -215,7 +215,7 @@ describe("a report on a job that is being delivered", () => {
       await queue.observe(tenant, report(jobId, "delivered"));
       await queue.settle(lease, [end(job)]);
       expect(await queue.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 1, result: {} });
-      expect(await typesOf(tenant, jobId)).toEqual(["sent", "delivered"]);
+      expect(await readTypes(tenant, jobId)).toEqual(["sent", "delivered"]);
       expect(await redis.client.exists(`${prefix}:parked`, `${prefix}:box:acme/e`, `${prefix}:failed:${jobId}`)).toBe(
         0,
       );
@@ -229,7 +229,7 @@ describe("a report on a job that is being delivered", () => {
     await queue.settle(lease, [failed(job)]);
     const ended = await queue.job(tenant, jobId);
     expect(ended).toMatchObject({ status: "failed", result: { error: "refused" } });
-    expect(await typesOf(tenant, jobId)).toEqual(["failed", "sent"]);
+    expect(await readTypes(tenant, jobId)).toEqual(["failed", "sent"]);
   });
 
   test("suppresses its recipient at once, if it says so", async () => {
@@ -276,7 +276,7 @@ describe("a reader's report, which a gateway makes too that follows links while 
     expect(again).toMatchObject({ jobId, attempts: 1 });
     expect(again).not.toHaveProperty("isReported");
     await queue.settle(lease, [sent(again)]);
-    expect(await typesOf(tenant, jobId)).toEqual(["sent", "clicked", "opened"]);
+    expect(await readTypes(tenant, jobId)).toEqual(["sent", "clicked", "opened"]);
     expect((await record(recorder, null))?.rows.map(({ type }) => type)).toEqual(["sent", "clicked", "opened"]);
   });
 
@@ -289,7 +289,7 @@ describe("a reader's report, which a gateway makes too that follows links while 
     const again = first(await pullOne(lease, "acme"));
     expect(await queue.settle(lease, [givenUp(again)])).toBe("settled");
     expect(await queue.job(tenant, jobId)).toMatchObject({ status: "failed", attempts: 2 });
-    expect(await typesOf(tenant, jobId)).toEqual(["failed", "clicked"]);
+    expect(await readTypes(tenant, jobId)).toEqual(["failed", "clicked"]);
   });
 
   test("does not end a job that is lent, and does not keep one from being handed out again after a crash", async () => {
@@ -302,7 +302,7 @@ describe("a reader's report, which a gateway makes too that follows links while 
     const again = first(await pullOne(lease, "acme"));
     expect(again).not.toHaveProperty("isReported");
     await queue.settle(lease, [sent(again)]);
-    expect(await typesOf(tenant, jobId)).toEqual(["sent", "clicked", "opened"]);
+    expect(await readTypes(tenant, jobId)).toEqual(["sent", "clicked", "opened"]);
   });
 
   test("joins the history in its place when the relay's own report ends the job that waits", async () => {
@@ -312,7 +312,7 @@ describe("a reader's report, which a gateway makes too that follows links while 
     await queue.observe(tenant, click(jobId, "https://b.test"));
     expect(await queue.observe(tenant, report(jobId, "delivered"))).toBe("recorded");
     const types = ["sent", "clicked", "clicked", "delivered"] as const;
-    expect(await typesOf(tenant, jobId)).toEqual([...types]);
+    expect(await readTypes(tenant, jobId)).toEqual([...types]);
     expect((await record(recorder, null))?.rows.map(({ type }) => type)).toEqual([...types]);
     const bucket = `${prefix}:jobs:${jobId.slice(0, 8)}${jobId.slice(9, 12)}`;
     expect(await redis.client.hget(bucket, jobId.slice(12))).not.toContain("\n!");
@@ -327,7 +327,7 @@ test("a report on a job that was never handed out waits, and the job is sent as 
   const job = first(await pullOne(lease, "acme"));
   expect(job.isReported).toBeUndefined();
   await queue.settle(lease, [sent(job)]);
-  expect(await typesOf(tenant, jobId)).toEqual(["sent", "delivered"]);
+  expect(await readTypes(tenant, jobId)).toEqual(["sent", "delivered"]);
 });
 
 describe("snoozes", () => {

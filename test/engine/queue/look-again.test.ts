@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { QueuedJob } from "../../../src/domain/jobs/job.ts";
 import { FENCED, type Settlement } from "../../../src/domain/jobs/queue.ts";
 import { recipientIndex } from "../../../src/storage/recipient-index.ts";
-import { redisUseOf } from "../../guard/redis-use.ts";
+import { measureRedisUse } from "../../guard/redis-use.ts";
 import { accept, first, pullOne, queue, redis, useQueueWorld, world } from "./queue-world.ts";
 
 useQueueWorld();
@@ -75,7 +75,7 @@ test("jobs that are looked up at one time share calls, and a tenant's list is re
   const jobs = await pullOne(lease, "acme");
   // The first call brings the script.
   await queue.lookAgain(lease, first(jobs));
-  const { scripts, commands } = await redisUseOf(redis.client, () =>
+  const { scripts, commands } = await measureRedisUse(redis.client, () =>
     Promise.all(jobs.map((job) => queue.lookAgain(lease, job))),
   );
   // Two go out alone, all others behind them.

@@ -17,7 +17,7 @@ function pullFrom(tenantId: string, bytesMax = ROOM, after: string | null = null
   return { tenantQueue: { tenantId, channel: "email" }, after, entriesMax: 64, bytesMax };
 }
 
-function bytesOf({ tenantQueues }: PullResult): number {
+function sumBytes({ tenantQueues }: PullResult): number {
   return tenantQueues.flatMap(({ jobs }) => jobs).reduce((sum, { payload }) => sum + payload.length, 0);
 }
 
@@ -31,8 +31,8 @@ test("a pull returns no more bytes than requested, however many tenant queues ar
     tenants.map(({ tenantId }) => pullFrom(tenantId)),
     MIB,
   );
-  expect(bytesOf(result)).toBeLessThanOrEqual(MIB);
-  expect(bytesOf(result)).toBeGreaterThan(MIB / 2);
+  expect(sumBytes(result)).toBeLessThanOrEqual(MIB);
+  expect(sumBytes(result)).toBeGreaterThan(MIB / 2);
   // What there was no room for says so, and has not been given up: the next call gets it.
   expect(result.tenantQueues.map(({ more }) => more)).toEqual(tenants.map(() => true));
   let pulled = 0;

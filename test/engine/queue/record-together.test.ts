@@ -39,8 +39,8 @@ async function recordOne(...leases: readonly Lease[]): Promise<RecordBatch> {
   return first(batches);
 }
 
-const shardsOf = ({ pieces }: RecordBatch) => pieces.map(({ shard }) => shard);
-const markOf = ({ prefix }: World) => redis.client.get(`${prefix}:mark`);
+const listShards = ({ pieces }: RecordBatch) => pieces.map(({ shard }) => shard);
+const readMark = ({ prefix }: World) => redis.client.get(`${prefix}:mark`);
 
 /** The recorder's lease passes to another one. */
 async function takeOver({ recorder }: World): Promise<Lease> {
@@ -55,7 +55,7 @@ test("several shards' rows form one batch, and an empty shard has no part in it"
   const { batches, more } = await record([one.recorder, idle.recorder, two.recorder]);
   expect([batches.length, more]).toEqual([1, []]);
   const batch = first(batches);
-  expect([batch.state, shardsOf(batch)]).toEqual(["frozen", [one.tenant.shard, two.tenant.shard]]);
+  expect([batch.state, listShards(batch)]).toEqual(["frozen", [one.tenant.shard, two.tenant.shard]]);
   expect(batch.pieces.map(({ rows }) => rows.map(({ tenantId }) => tenantId))).toEqual([["acme"], ["globex"]]);
   // It lacks the rows that came meanwhile.
   await sendOne(one, idle);
@@ -63,7 +63,7 @@ test("several shards' rows form one batch, and an empty shard has no part in it"
   expect(again.batches).toEqual([{ ...batch, state: "found" }]);
   expect(again.more).toEqual([one.tenant.shard]);
   const next = await record([one.recorder, two.recorder, idle.recorder], { done: batch.pieces });
-  expect(next.batches.map(shardsOf)).toEqual([[one.tenant.shard, idle.tenant.shard]]);
+  expect(next.batches.map(listShards)).toEqual([[one.tenant.shard, idle.tenant.shard]]);
 });
 
 test("a process that takes over one shard of a batch gets the whole batch, in the same order", async () => {
@@ -83,18 +83,18 @@ test("once one piece of a batch has been removed, the others count as stored", a
   await record([one.recorder], { done: batch.pieces, takes: false });
   await sendOne(one);
   const rest = await recordOne(await takeOver(two));
-  expect([rest.state, rest.token, shardsOf(rest)]).toEqual(["recorded", batch.token, [two.tenant.shard]]);
+  expect([rest.state, rest.token, listShards(rest)]).toEqual(["recorded", batch.token, [two.tenant.shard]]);
 });
 
 test("a shard whose lease is lost is left alone and does not hold up the others", async () => {
   const [one, two] = await twoWorlds();
   await sendOne(one, two);
   const batch = await recordOne(one.recorder, two.recorder);
-  const mark = await markOf(two);
+  const mark = await readMark(two);
   await takeOver(two);
   const answer = await record([one.recorder, two.recorder], { done: batch.pieces });
   expect([answer.fenced, answer.batches]).toEqual([[two.tenant.shard], []]);
-  expect([await markOf(one), await markOf(two)]).toEqual([null, mark]);
+  expect([await readMark(one), await readMark(two)]).toEqual([null, mark]);
 });
 
 test("a refused batch is split into its pieces, all at once, and its former end removes nothing", async () => {
@@ -124,7 +124,7 @@ test("a piece that the former release marked comes alone, under its former token
   await redis.client.set(`${one.prefix}:mark`, `${id} ${id}`);
   await sendOne(one);
   const { batches } = await record([one.recorder, two.recorder]);
-  const told = batches.map((batch) => [batch.state, shardsOf(batch), first(batch.pieces).rows.length]);
+  const told = batches.map((batch) => [batch.state, listShards(batch), first(batch.pieces).rows.length]);
   expect(told).toEqual([
     ["found", [one.tenant.shard], 1],
     ["frozen", [two.tenant.shard], 1],
@@ -137,5 +137,5 @@ test("a piece alone is marked as the former release marks it", async () => {
   await sendOne(one);
   const batch = await recordOne(one.recorder);
   const [, range = ""] = batch.token.split(":");
-  expect(await markOf(one)).toBe(range.replace("/", " "));
+  expect(await readMark(one)).toBe(range.replace("/", " "));
 });

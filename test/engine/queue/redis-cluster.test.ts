@@ -125,11 +125,11 @@ test("a hanging node does not hold up a settlement of a shard on another one, wh
     return i === 0 ? end : { ...end, providerRef: `hung.${i % 3}` };
   });
   if (plain === undefined) throw new Error("no job");
-  const statusOf = async (at: number) => (await other.job(tenant, jobs[at]?.jobId ?? ""))?.status;
+  const readStatus = async (at: number) => (await other.job(tenant, jobs[at]?.jobId ?? ""))?.status;
   const begunMs = performance.now();
   const first = other.settle(lease, [plain, ...named.slice(0, 1)]);
-  await eventually("the one without a reference lands", async () => (await statusOf(0)) === "success");
-  expect(await statusOf(1)).toBe("running");
+  await eventually("the one without a reference lands", async () => (await readStatus(0)) === "success");
+  expect(await readStatus(1)).toBe("running");
   expect(await first).toBe("settled");
   expect(performance.now() - begunMs).toBeLessThan(8_000);
   expect(await other.settle(lease, named)).toBe("settled");

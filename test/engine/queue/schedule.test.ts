@@ -31,7 +31,7 @@ function later(tenant: TenantRef, inMs = 10 * MINUTE_MS, more: Partial<NewJob> =
   return accept(tenant, { dueMs: Date.now() + inMs, ...more });
 }
 
-async function loadOf(prefix: string): Promise<string> {
+async function readLoad(prefix: string): Promise<string> {
   return (await redis.client.hget(`${prefix}:tenants`, "acme"))?.split(" ").slice(0, 2).join(" ") ?? "";
 }
 
@@ -50,7 +50,7 @@ test.each<[string, Partial<NewJob>]>([
   const jobId = await accept(at.tenant, { ...content, dueMs });
   expect(await pullOne(at.lease, "acme")).toEqual([]);
   expect(await queue.job(at.tenant, jobId)).toMatchObject({ status: "pending", dueMs });
-  expect(await loadOf(at.prefix)).toMatch(/^1 [1-9]/);
+  expect(await readLoad(at.prefix)).toMatch(/^1 [1-9]/);
   const listed = await queue.waitingJob(at.tenant, jobId);
   expect(Math.abs((listed?.nextAttemptMs ?? 0) - dueMs)).toBeLessThan(1_000);
 
@@ -63,7 +63,7 @@ test.each<[string, Partial<NewJob>]>([
   expect(told).toMatchObject({ status: content.needsScreening === true ? "pending" : "running" });
   expect(told).not.toHaveProperty("dueMs");
   await queue.settle(at.lease, [sent(job)], null);
-  expect(await loadOf(at.prefix)).toBe("0 0");
+  expect(await readLoad(at.prefix)).toBe("0 0");
 });
 
 test("neither a step of Redis' clock nor a repeated accept moves a scheduled job", async () => {
@@ -137,13 +137,13 @@ const places: [string, (tenant: TenantRef, lease: Lease, content: Partial<NewJob
 test.each(places)("a job that %s is cancelled once, and leaves nothing behind but its end", async (_, bring) => {
   const at = await world();
   const jobId = await bring(at.tenant, at.lease, { template: "welcome", tags: TAGS, traceparent: TRACE });
-  const others = (await loadOf(at.prefix)).startsWith("2") ? 1 : 0;
+  const others = (await readLoad(at.prefix)).startsWith("2") ? 1 : 0;
   expect(await queue.cancel({ ...at.tenant, tenantId: "bolt" }, jobId)).toBe("unknown");
   expect(await queue.cancel(at.tenant, jobId)).toBe("canceled");
   expect(await queue.cancel(at.tenant, jobId)).toBe("canceled");
   const result = { reason: "canceled" };
   expect(await queue.job(at.tenant, jobId)).toMatchObject({ status: "suppressed", result });
-  expect((await loadOf(at.prefix)).startsWith(`${others} `)).toBe(true);
+  expect((await readLoad(at.prefix)).startsWith(`${others} `)).toBe(true);
   await passShardTime(at.prefix, 5 * MINUTE_MS);
   expect((await pullOne(at.lease, "acme")).map((job) => job.jobId)).not.toContain(jobId);
   const rows = (await record(at.recorder, null))?.rows ?? [];

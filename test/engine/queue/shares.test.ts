@@ -31,7 +31,7 @@ function ask(tenant: TenantRef, quota: NewJob["quota"] & object, overrides: Part
 }
 
 /** "<jobs> <bytes>"; what follows is of the rate window. */
-async function loadOf(prefix: string): Promise<string | undefined> {
+async function readLoad(prefix: string): Promise<string | undefined> {
   return (await redis.client.hget(`${prefix}:tenants`, "acme"))?.split(" ").slice(0, 2).join(" ");
 }
 
@@ -41,11 +41,11 @@ test("a tenant has no more unfinished jobs than its share, and room again once o
   const answers = await Promise.all([ask(tenant, quota), ask(tenant, quota), ask(tenant, quota)]);
   expect(answers.map(({ kind }) => kind)).toEqual(["accepted", "accepted", "queue_full"]);
   expect(answers[2]).toMatchObject({ what: "jobs" });
-  expect(await loadOf(prefix)).toBe(`2 ${2 * BYTES}`);
+  expect(await readLoad(prefix)).toBe(`2 ${2 * BYTES}`);
   const jobs = await pullOne(lease, "acme");
   await queue.settle(lease, [sent(first(jobs))]);
   await queue.settle(lease, [sent(first(jobs))]);
-  expect(await loadOf(prefix)).toBe(`1 ${BYTES}`);
+  expect(await readLoad(prefix)).toBe(`1 ${BYTES}`);
   expect(await ask(tenant, quota)).toMatchObject({ kind: "accepted" });
 });
 
@@ -57,7 +57,7 @@ test("a tenant's payloads take no more bytes than its share, wherever they wait"
   const large = JSON.stringify("x".repeat(1_000));
   expect(await ask(tenant, quota, { payload: large })).toMatchObject({ kind: "queue_full", what: "bytes" });
   expect(await ask(tenant, quota)).toMatchObject({ kind: "accepted" });
-  expect(await loadOf(prefix)).toBe(`2 ${499_000 + BYTES}`);
+  expect(await readLoad(prefix)).toBe(`2 ${499_000 + BYTES}`);
 });
 
 test("a refusal counts in the rate window, queues nothing, and leaves its idempotency key free", async () => {
@@ -66,7 +66,7 @@ test("a refusal counts in the rate window, queues nothing, and leaves its idempo
   const full = await queue.accept(tenant, 10, newJob({ quota: { jobs: 0, bytes: 0 }, idempotency }));
   expect(full).toMatchObject({ kind: "queue_full", what: "jobs", rate: { remaining: 9 } });
   expect(await redis.client.exists(`${prefix}:box:acme/e`)).toBe(0);
-  expect(await loadOf(prefix)).toBe("0 0");
+  expect(await readLoad(prefix)).toBe("0 0");
   const again = await queue.accept(tenant, 10, newJob({ quota: { jobs: 1, bytes: 1_000 }, idempotency }));
   expect(again).toMatchObject({ kind: "accepted", rate: { remaining: 8 } });
   const replayed = await queue.accept(tenant, 10, newJob({ quota: { jobs: 1, bytes: 1_000 }, idempotency }));
@@ -78,21 +78,21 @@ test("each job counts once, whichever way it takes: retried, lent, reported on, 
   const ids = [];
   for (let i = 0; i < 4; i += 1) ids.push(await accept(tenant, { payload: PAYLOAD }));
   await queue.settle(lease, (await pullOne(lease, "acme")).map(retry));
-  expect(await loadOf(prefix)).toBe(`4 ${4 * BYTES}`);
+  expect(await readLoad(prefix)).toBe(`4 ${4 * BYTES}`);
   await queue.pull(lease, PULL);
   const jobs = await pullOne(lease, "acme");
   const [one, two, three] = [first(jobs), first(jobs.slice(1)), first(jobs.slice(2))];
   await queue.settle(lease, [{ kind: "lend", job: one, forMs: 60_000 }, failed(two), retry(three)]);
-  expect(await loadOf(prefix)).toBe(`3 ${3 * BYTES}`);
+  expect(await readLoad(prefix)).toBe(`3 ${3 * BYTES}`);
   await queue.settleLent(lease, [sent(one)]);
   await queue.settleLent(lease, [sent(one)]);
-  expect(await loadOf(prefix)).toBe(`2 ${2 * BYTES}`);
+  expect(await readLoad(prefix)).toBe(`2 ${2 * BYTES}`);
   const report = { jobId: three.jobId, type: "delivered", result: {}, suppress: null, known: null } as const;
   expect(await queue.observe(tenant, report)).toBe("recorded");
   await queue.settle(lease, [sent(three), failed(two)]);
-  expect(await loadOf(prefix)).toBe(`1 ${BYTES}`);
+  expect(await readLoad(prefix)).toBe(`1 ${BYTES}`);
   await queue.settle(lease, [sent(first(jobs.slice(3)))]);
-  expect(await loadOf(prefix)).toBe("0 0");
+  expect(await readLoad(prefix)).toBe("0 0");
 });
 
 test("a stored payload is handed out by name, also after a retry", async () => {
@@ -109,9 +109,9 @@ test("a stored payload is handed out by name, also after a retry", async () => {
   await queue.settle(lease, jobs.map(retry));
   await queue.pull(lease, PULL);
   // Jobs due in the same millisecond come back in the order of their ids, which are random.
-  const namesOf = (some: readonly QueuedJob[]) =>
+  const listNames = (some: readonly QueuedJob[]) =>
     some
       .map(({ jobId, stored, template }) => ({ jobId, stored, template }))
       .toSorted((x, y) => (x.jobId < y.jobId ? -1 : 1));
-  expect(namesOf(await pullOne(lease, "acme"))).toEqual(namesOf(jobs));
+  expect(listNames(await pullOne(lease, "acme"))).toEqual(listNames(jobs));
 });

@@ -61,12 +61,12 @@ async function reasonFor(tenant: typeof acme, recipient: string, about: Partial<
   const found = pulled.tenantQueues[0]?.jobs.find(({ jobId }) => jobId === job.jobId);
   if (found === undefined) throw new Error("the job was not pulled");
   const now = await queue.lookAgain(lease, found);
-  expect(now).toEqual(newsOf(found));
+  expect(now).toEqual(pickSuppression(found));
   const { suppressed, suppressedTopic } = found;
   return suppressedTopic === undefined ? suppressed : `${suppressed} from ${suppressedTopic}`;
 }
 
-function newsOf({ suppressed, suppressedTopic }: QueuedJob) {
+function pickSuppression({ suppressed, suppressedTopic }: QueuedJob) {
   return suppressedTopic === undefined ? { suppressed } : { suppressed, suppressedTopic };
 }
 

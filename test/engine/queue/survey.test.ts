@@ -9,13 +9,13 @@ import {
 import { limits } from "../../../src/domain/limits.ts";
 import { engineLimits } from "../../../src/engine/limits.ts";
 import { findJobs } from "../../../src/events/find-jobs.ts";
-import { redisUseOf } from "../../guard/redis-use.ts";
+import { measureRedisUse } from "../../guard/redis-use.ts";
 import { eventually } from "../../support/eventually.ts";
 import { accept, failed, first, pullOne, queue, record, redis, sent, useQueueWorld, world } from "./queue-world.ts";
 
 useQueueWorld();
 
-const idsOf = (jobs: readonly { readonly jobId: string }[]) => jobs.map(({ jobId }) => jobId);
+const listIds = (jobs: readonly { readonly jobId: string }[]) => jobs.map(({ jobId }) => jobId);
 const newestFirst = (ids: readonly string[]) => ids.toSorted().toReversed();
 const aTry = (at: number): Attempt => ({ at, outcome: "retry", relay: "mx.example:25", reply: `451 "${at}"`, next: 9 });
 
@@ -41,15 +41,15 @@ test("a job is found wherever it waits, until the event store has it", async () 
   await queue.settle(at.lease, [failed(next)]);
   const ended = (await look()).map(({ jobId, isEnded }) => [jobId, isEnded]);
   expect(Object.fromEntries(ended)).toEqual({ [waits]: false, [fails]: true });
-  expect(idsOf(await look({ recipient: "bob@example.org" }))).toEqual([waits]);
-  expect(idsOf(await look({ template: "hi" }))).toEqual([waits]);
-  expect(idsOf(await look({ channel: "wallet" }))).toEqual([]);
-  expect(idsOf(await look({ beforeJobId: first(newestFirst([waits, fails])) }))).toHaveLength(1);
+  expect(listIds(await look({ recipient: "bob@example.org" }))).toEqual([waits]);
+  expect(listIds(await look({ template: "hi" }))).toEqual([waits]);
+  expect(listIds(await look({ channel: "wallet" }))).toEqual([]);
+  expect(listIds(await look({ beforeJobId: first(newestFirst([waits, fails])) }))).toHaveLength(1);
 
   const batch = await record(at.recorder, null);
   expect(batch?.rows.map(({ finished }) => finished?.recipient)).toEqual(["ann@example.com"]);
   await record(at.recorder, batch);
-  expect(idsOf(await look())).toEqual([waits]);
+  expect(listIds(await look())).toEqual([waits]);
 });
 
 test("a job is found by its tags wherever it waits, traced or with a payload that is stored elsewhere", async () => {
@@ -58,7 +58,7 @@ test("a job is found by its tags wherever it waits, traced or with a payload tha
     { name: "campaign", value: "spring" },
     { name: "kind", value: "offer" },
   ];
-  const look = async (tag: string) => idsOf((await queue.waitingJobs(at.tenant, { ...ANY_JOB, tag })).jobs);
+  const look = async (tag: string) => listIds((await queue.waitingJobs(at.tenant, { ...ANY_JOB, tag })).jobs);
   const plain = await accept(at.tenant, { tags, payload: '{"a":1}' });
   const traceparent = `00-${"1".repeat(32)}-${"2".repeat(16)}-01`;
   const traced = await accept(at.tenant, { tags, traceparent, payload: '{"a":1}' });
@@ -129,7 +129,7 @@ test("an outbox that is too long to be looked through may have everybody's event
   };
   await fill(engineLimits.surveyUnrecordedMax - 1, "beta");
   expect(await queue.hasUnrecorded(at.tenant)).toBe(false);
-  const use = await redisUseOf(redis.client, () => queue.hasUnrecorded({ ...at.tenant, tenantId: "beta" }));
+  const use = await measureRedisUse(redis.client, () => queue.hasUnrecorded({ ...at.tenant, tenantId: "beta" }));
   expect(use.commands).toBeLessThan(5);
   await fill(1, "beta");
   expect(await queue.hasUnrecorded(at.tenant)).toBe(true);
@@ -167,7 +167,7 @@ test("one long queue does not hide the other tenants' jobs from a search", async
   const other = await accept({ ...at.tenant, tenantId: "beta" }, { recipient });
   const shards = at.tenant.shard + 1;
   const { jobs, isIncomplete } = await queue.waitingAnywhere(shards, { ...ANY_JOB, recipient });
-  expect([idsOf(jobs), isIncomplete]).toEqual([[other], true]);
+  expect([listIds(jobs), isIncomplete]).toEqual([[other], true]);
   expect(await queue.ownerOf(shards, behind)).toEqual(at.tenant);
 });
 
@@ -206,7 +206,7 @@ test("pages show each job once while jobs end between them", async () => {
   for (let before: string | null = null, isMore = true; isMore; ) {
     const filter: JobFilter = { ...ANY_JOB, beforeJobId: before };
     const page = await findJobs({ queue, finishedJobs }, at.tenant, filter, 2);
-    seen.push(...idsOf(page.jobs));
+    seen.push(...listIds(page.jobs));
     before = page.moreBelow;
     isMore = before !== null;
     // Two more end, one of them is recorded.
@@ -240,7 +240,7 @@ test("however much is queued, a look reads a bounded part in small pieces", asyn
   }
   // What expires meanwhile would be written, too.
   await Promise.all((await redis.client.keys("*")).map((key) => redis.client.persist(key)));
-  const use = await redisUseOf(redis.client, async () => {
+  const use = await measureRedisUse(redis.client, async () => {
     const { jobs, isIncomplete } = await queue.waitingJobs(at.tenant, ANY_JOB);
     expect([jobs.length, isIncomplete]).toEqual([most, true]);
   });

@@ -130,7 +130,7 @@ export class TimedRedis {
       this.noteExpiry(key, lifeMs);
       const sorted = type === "set" && Array.isArray(value) ? value.toSorted() : value;
       dumped.set(key, {
-        value: type === "hash" ? pairsOf(sorted) : sorted,
+        value: type === "hash" ? toPairs(sorted) : sorted,
         expiresMs: this.expiries.get(key) ?? null,
       });
     }
@@ -164,7 +164,7 @@ for _, key in ipairs(redis.call('KEYS', 'wb:*')) do
 end
 return out`;
 
-function pairsOf(flat: string[] | string): Record<string, string> {
+function toPairs(flat: string[] | string): Record<string, string> {
   const pairs: [string, string][] = [];
   for (let at = 0; at + 1 < flat.length; at += 2) pairs.push([flat[at] ?? "", flat[at + 1] ?? ""]);
   return Object.fromEntries(pairs);

@@ -144,7 +144,7 @@ class EventStorePair {
   async run(command: Command): Promise<void> {
     switch (command.kind) {
       case "write":
-        return this.write(command.rows.map((pick) => this.rowOf(pick)));
+        return this.write(command.rows.map((pick) => this.buildRow(pick)));
       case "repeat": {
         const batch = this.batches.at(-1 - command.batch);
         return batch && this.store(batch.token, batch.rows);
@@ -155,9 +155,9 @@ class EventStorePair {
         return batch && this.write(batch.rows);
       }
       case "page":
-        return this.page(this.queryOf(command.query));
+        return this.page(this.buildQuery(command.query));
       case "follow": {
-        const asked = this.queryOf(command.query);
+        const asked = this.buildQuery(command.query);
         const all = this.memory.pageNow({ ...asked, limit: Number.MAX_SAFE_INTEGER });
         expect(await readAll(asked)).toEqual(all.events);
         return;
@@ -190,7 +190,7 @@ class EventStorePair {
     expect(page.events.length > 0 || expected.events.length === 0).toBe(true);
   }
 
-  private rowOf({ tenant: at, job: jobAt, at: ms, type, result: told, finished }: RowPick): StoredEventRow {
+  private buildRow({ tenant: at, job: jobAt, at: ms, type, result: told, finished }: RowPick): StoredEventRow {
     this.written += 1;
     return {
       tenantId: this.tenant(at),
@@ -204,7 +204,7 @@ class EventStorePair {
     };
   }
 
-  private queryOf({ tenant: at, from, to, ...rest }: QueryPick): EventQuery {
+  private buildQuery({ tenant: at, from, to, ...rest }: QueryPick): EventQuery {
     const [a, b] = [this.idAt(from), this.idAt(to)];
     // An empty range is asked for now and then, not half of the time.
     const [fromEventId, toEventId] = rest.limit === 3 ? [a, b] : [Math.min(a, b), Math.max(a, b)];
@@ -251,11 +251,11 @@ for (const seed of [...SEEDS, ...(wantedSeed === undefined ? [] : [Number(wanted
       interruptAfterTimeLimit: SHRINK_MS,
       ...path,
     });
-    expect(details.failed ? reportOf(details, seed) : "").toBe("");
+    expect(details.failed ? formatReport(details, seed) : "").toBe("");
   }, 300_000);
 }
 
-function reportOf(details: fc.RunDetails<[readonly Command[]]>, seed: number): string {
+function formatReport(details: fc.RunDetails<[readonly Command[]]>, seed: number): string {
   const replay = `EVENT_STORE_MODEL_SEED=${seed} EVENT_STORE_MODEL_PATH=${details.counterexamplePath}`;
   const list = details.counterexample?.[0].map((command) => JSON.stringify(command)).join("\n");
   return `${String(details.errorInstance)}\nafter the last of:\n${list}\nReplay: ${replay} bun test ${import.meta.path}`;

@@ -22,7 +22,7 @@ export async function sendJobs(queue: Queue, tenant: TenantRef, count: number): 
   let after: string | null = null;
   for (let settled = 0; settled < count; ) {
     const jobs = await pullSome(queue, lease, { tenantId: tenant.tenantId, after });
-    expect(await queue.settle(lease, jobs.map(settlementOf), null)).toBe("settled");
+    expect(await queue.settle(lease, jobs.map(buildSettlement), null)).toBe("settled");
     settled += jobs.length;
     after = jobs.at(-1)?.entryId ?? after;
   }
@@ -30,7 +30,7 @@ export async function sendJobs(queue: Queue, tenant: TenantRef, count: number): 
   return accepted.flatMap((answer) => (answer.kind === "accepted" ? [answer.jobId] : []));
 }
 
-function settlementOf(job: QueuedJob, n: number): Settlement {
+function buildSettlement(job: QueuedJob, n: number): Settlement {
   const result = n % 3 === 0 ? { error: "refused; it's \\'" } : {};
   const [status, type] = n % 3 === 0 ? (["failed", "failed"] as const) : (["success", "sent"] as const);
   return { kind: "final", job, status, result, event: { type, result } };

@@ -5,7 +5,7 @@ import { DeliveryReports } from "../../../src/engine/reports/delivery-reports.ts
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { eventually } from "../../support/eventually.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
-import { aTenant, directoryOf } from "../../support/tenants.ts";
+import { aTenant, createDirectory } from "../../support/tenants.ts";
 import { accept, jobIds, queue, useQueueWorld, world } from "../queue/queue-world.ts";
 
 useQueueWorld();
@@ -21,7 +21,7 @@ class CountingTelemetry extends QuietTelemetry {
 async function linesWhile(failedLookUps: number, error: Error): Promise<readonly string[]> {
   const { tenant } = await world();
   const telemetry = new CountingTelemetry();
-  const known = directoryOf([aTenant({ shard: tenant.shard })]);
+  const known = createDirectory([aTenant({ shard: tenant.shard })]);
   let left = failedLookUps;
   const byId = async (tenantId: string) => {
     left -= 1;
@@ -60,7 +60,7 @@ test("what is no outage is told for each report, not for each try", async () => 
 
 test("a report whose sender was told to send it again is tried no more", async () => {
   const { tenant } = await world();
-  const known = directoryOf([aTenant({ shard: tenant.shard })]);
+  const known = createDirectory([aTenant({ shard: tenant.shard })]);
   const telemetry = new CountingTelemetry();
   const givenUp = new AbortController();
   let tries = 0;
@@ -87,7 +87,7 @@ test("jobs that have left the queue are looked up few at a time, a tenant's own 
   const ends: (() => void)[] = [];
   const reports = new DeliveryReports({
     queue,
-    directory: directoryOf([aTenant({ shard: acme.shard }), aTenant({ tenantId: "globex", shard: globex.shard })]),
+    directory: createDirectory([aTenant({ shard: acme.shard }), aTenant({ tenantId: "globex", shard: globex.shard })]),
     eventStore: {
       job(tenantId) {
         asked.push(tenantId);

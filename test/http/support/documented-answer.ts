@@ -43,7 +43,7 @@ function bodyDifferences(schemas: DocumentSchemas, { content }: DocumentedAnswer
   if (declared.length === 0) {
     return text === "" && type === null ? [] : [`it has a body of the type ${type}, and none is declared`];
   }
-  const found = declared.find((one) => one === type || one === essenceOf(type));
+  const found = declared.find((one) => one === type || one === extractMediaType(type));
   if (found === undefined) return [`its type is ${type}, and declared is ${declared.join(", ")}`];
   const schema = content[found]?.schema;
   if (!/^application\/(?:problem\+)?json$/.test(found) || schema === undefined) return [];
@@ -67,7 +67,7 @@ function headerDifferences(schemas: DocumentSchemas, answer: DocumentedAnswer, {
   ];
 }
 
-function essenceOf(type: string | null): string | undefined {
+function extractMediaType(type: string | null): string | undefined {
   return type?.split(";")[0]?.trim();
 }
 

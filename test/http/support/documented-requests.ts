@@ -1,6 +1,6 @@
 import { isJsonObject, type Json } from "../../../src/domain/texts/json.ts";
 import type { Arguments } from "../../security/support/endpoint-calls.ts";
-import { requestOf } from "../../security/support/operations.ts";
+import { buildRequest } from "../../security/support/operations.ts";
 import type { Request } from "../../security/support/probe.ts";
 import type { Documented, Parameter, Schema } from "./documented.ts";
 import type { SchemaValues } from "./schema-values.ts";
@@ -101,7 +101,7 @@ export class DocumentedRequests {
   }
 
   case(how: string, changes: Arguments): Case {
-    const request = requestOf(this.operation, { ...this.call(), ...changes });
+    const request = buildRequest(this.operation, { ...this.call(), ...changes });
     // What is no valid percent-encoding must stay so.
     return { operation: this.operation, how, request: { ...request, path: request.path.replaceAll("%25FF", "%FF") } };
   }

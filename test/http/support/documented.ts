@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from "../../../src/domain/texts/json.ts";
-import { type Operation, operationsOf } from "../../security/support/operations.ts";
+import { fetchOperations, type Operation } from "../../security/support/operations.ts";
 import { json, probe } from "../../security/support/probe.ts";
 
 /** What the document's schemas are made of. */
@@ -68,21 +68,21 @@ export interface ApiDocument {
 export async function readDocument(url: string): Promise<ApiDocument> {
   const document = json(await probe(url, { method: "GET", path: "/openapi.json" }));
   const follow = (node: JsonObject) => followed(document, node);
-  const operations = (await operationsOf(url)).map((operation): Documented => {
+  const operations = (await fetchOperations(url)).map((operation): Documented => {
     const described = document.paths[operation.path][operation.method.toLowerCase()];
     return {
       ...operation,
       description: described.description ?? "",
       parameters: described.parameters ?? [],
       bodies: described.requestBody?.content ?? {},
-      answers: mapValues(described.responses, (answer) => answerOf(follow(answer), follow)),
+      answers: mapValues(described.responses, (answer) => toAnswer(follow(answer), follow)),
     };
   });
   return { operations, schemas: document.components.schemas };
 }
 
 // oxlint-disable-next-line typescript/no-explicit-any
-function answerOf({ headers = {}, content = {} }: any, follow: (node: JsonObject) => any): DocumentedAnswer {
+function toAnswer({ headers = {}, content = {} }: any, follow: (node: JsonObject) => any): DocumentedAnswer {
   return { headers: mapValues(headers, (header) => follow(header).schema), content };
 }
 

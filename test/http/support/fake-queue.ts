@@ -195,14 +195,14 @@ export class FakeQueue
   private fullShare({ tenantId }: TenantRef, { quota, payload, stored, idempotency }: NewJob): QueueShare | null {
     if (this.hasKeysFull && idempotency !== null) return "keys";
     if (quota === undefined) return null;
-    const bytesOf = (job: Pick<NewJob, "payload" | "stored">) => job.stored?.bytes ?? Buffer.byteLength(job.payload);
+    const countBytes = (job: Pick<NewJob, "payload" | "stored">) => job.stored?.bytes ?? Buffer.byteLength(job.payload);
     const unfinished = this.queued.filter(
       (entry) => entry.tenantId === tenantId && this.jobs.get(entry.job.jobId)?.status === "pending",
     );
     if (unfinished.length >= quota.jobs) return "jobs";
     const bytes = unfinished.reduce(
-      (sum, { job }) => sum + bytesOf(job),
-      bytesOf({ payload, ...(stored && { stored }) }),
+      (sum, { job }) => sum + countBytes(job),
+      countBytes({ payload, ...(stored && { stored }) }),
     );
     return bytes > quota.bytes ? "bytes" : null;
   }
@@ -210,12 +210,12 @@ export class FakeQueue
   async waitingJobs({ tenantId }: TenantRef) {
     await this.answer();
     const own = this.queued.filter((entry) => entry.tenantId === tenantId);
-    return { jobs: own.map(({ job }) => summaryOf(job)).toReversed(), isIncomplete: false };
+    return { jobs: own.map(({ job }) => toSummary(job)).toReversed(), isIncomplete: false };
   }
 
   async waitingJob({ tenantId }: TenantRef, jobId: string): Promise<QueuedJobSummary | null> {
     const found = this.queued.find((entry) => entry.tenantId === tenantId && entry.job.jobId === jobId);
-    return found === undefined ? null : summaryOf(found.job);
+    return found === undefined ? null : toSummary(found.job);
   }
 
   async jobsAhead({ tenantId }: TenantRef, channel: ChannelName, jobId: string): Promise<number | null> {
@@ -227,7 +227,7 @@ export class FakeQueue
   async waitingAnywhere(_shards: number, { recipient }: RecipientFilter) {
     await this.answer();
     const own = this.queued.filter(({ job }) => job.recipient === recipient);
-    const jobs = own.map(({ tenantId, job }) => ({ ...summaryOf(job), tenant: { tenantId, shard: 0 } }));
+    const jobs = own.map(({ tenantId, job }) => ({ ...toSummary(job), tenant: { tenantId, shard: 0 } }));
     return { jobs: jobs.toReversed(), isIncomplete: false };
   }
 
@@ -303,7 +303,7 @@ export class FakeQueue
   }
 }
 
-function summaryOf({ jobId, channel, recipient, template, tags, dueMs }: NewJob): QueuedJobSummary {
+function toSummary({ jobId, channel, recipient, template, tags, dueMs }: NewJob): QueuedJobSummary {
   const known = { jobId, channel, recipient, template: template ?? null, nextAttemptMs: null, isEnded: null };
   return { ...known, tags: tags ?? [], dueMs: dueMs ?? null };
 }

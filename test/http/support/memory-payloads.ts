@@ -16,23 +16,23 @@ export class MemoryPayloads implements PayloadStore {
 
   async put(ref: PayloadRef, payload: Uint8Array): Promise<void> {
     this.answer();
-    this.puts.push(keyOf(ref));
-    this.stored.set(keyOf(ref), payload);
-    this.storedMs.set(keyOf(ref), this.clock.nowMs());
+    this.puts.push(formatKey(ref));
+    this.stored.set(formatKey(ref), payload);
+    this.storedMs.set(formatKey(ref), this.clock.nowMs());
   }
 
   async get(ref: PayloadRef): Promise<Uint8Array | null> {
     this.answer();
-    return this.stored.get(keyOf(ref)) ?? null;
+    return this.stored.get(formatKey(ref)) ?? null;
   }
 
   async remove(ref: PayloadRef): Promise<void> {
     this.answer();
-    this.stored.delete(keyOf(ref));
+    this.stored.delete(formatKey(ref));
   }
 
   async removeFound(found: StoredRef): Promise<void> {
-    if ((this.storedMs.get(keyOf(found)) ?? 0) <= found.storedMs) await this.remove(found);
+    if ((this.storedMs.get(formatKey(found)) ?? 0) <= found.storedMs) await this.remove(found);
   }
 
   async *all(): AsyncGenerator<readonly StoredRef[]> {
@@ -49,6 +49,6 @@ export class MemoryPayloads implements PayloadStore {
   }
 }
 
-function keyOf({ tenantId, jobId }: PayloadRef): string {
+function formatKey({ tenantId, jobId }: PayloadRef): string {
   return `${tenantId} ${jobId}`;
 }

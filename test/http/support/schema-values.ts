@@ -19,7 +19,7 @@ export class SchemaValues {
   /** Values that the schema takes. */
   good(schema: Schema, count: number): readonly Json[] {
     const takes = this.schemas.request(schema);
-    const values = this.valueOf(schema).filter((value) => takes(value) === null);
+    const values = this.generateValue(schema).filter((value) => takes(value) === null);
     return fc.sample(values, { seed: this.seed, numRuns: count });
   }
 
@@ -92,7 +92,7 @@ export class SchemaValues {
     }
   }
 
-  private valueOf(schema: Schema): fc.Arbitrary<Json> {
+  private generateValue(schema: Schema): fc.Arbitrary<Json> {
     const [first, ...rest] = this.schemas.alternatives(schema).map((one) => this.plainValue(one));
     return first === undefined ? fc.constant(null) : fc.oneof(first, ...rest);
   }
@@ -107,15 +107,15 @@ export class SchemaValues {
   private typedValue(type: string, schema: Schema): fc.Arbitrary<Json> {
     switch (type) {
       case "object":
-        return this.objectOf(schema);
+        return this.generateObject(schema);
       case "array":
-        return this.arrayOf(schema);
+        return this.generateArray(schema);
       case "string":
-        return stringOf(schema);
+        return generateString(schema);
       case "integer":
         return fc.integer({ min: schema.minimum ?? -1_000_000, max: schema.maximum ?? 1_000_000 });
       case "number":
-        return numberOf(schema);
+        return generateNumber(schema);
       case "boolean":
         return fc.boolean();
       case "null":
@@ -125,8 +125,8 @@ export class SchemaValues {
     }
   }
 
-  private objectOf({ properties = {}, required = [], ...schema }: Schema): fc.Arbitrary<Json> {
-    const members = Object.entries(properties).map(([name, member]) => [name, this.valueOf(member)] as const);
+  private generateObject({ properties = {}, required = [], ...schema }: Schema): fc.Arbitrary<Json> {
+    const members = Object.entries(properties).map(([name, member]) => [name, this.generateValue(member)] as const);
     const named = fc.record(Object.fromEntries(members), {
       requiredKeys: required.filter((name) => name in properties),
     });
@@ -140,9 +140,14 @@ export class SchemaValues {
     return fc.tuple(others, named).map(([one, other]) => ({ ...one, ...other }));
   }
 
-  private arrayOf({ items = {}, minItems = 0, maxItems = ELEMENTS_MAX, uniqueItems }: Schema): fc.Arbitrary<Json> {
+  private generateArray({
+    items = {},
+    minItems = 0,
+    maxItems = ELEMENTS_MAX,
+    uniqueItems,
+  }: Schema): fc.Arbitrary<Json> {
     const bounds = { minLength: minItems, maxLength: Math.max(minItems, Math.min(maxItems, ELEMENTS_MAX)) };
-    const element = this.valueOf(items);
+    const element = this.generateValue(items);
     return uniqueItems === true ? fc.uniqueArray(element, bounds) : fc.array(element, bounds);
   }
 
@@ -195,14 +200,14 @@ const CHARS_MAX = 20;
 /** One of each type. */
 const OTHERS: readonly Json[] = [null, true, 5, "no-such-value", [], {}];
 
-function stringOf({
+function generateString({
   pattern,
   format,
   minLength = 0,
   maxLength = Number.MAX_SAFE_INTEGER,
 }: Schema): fc.Arbitrary<string> {
-  if (format === "date") return dateOf().map((date) => date.toISOString().slice(0, 10));
-  if (format === "date-time") return dateOf().map((date) => date.toISOString());
+  if (format === "date") return generateDate().map((date) => date.toISOString().slice(0, 10));
+  if (format === "date-time") return generateDate().map((date) => date.toISOString());
   if (format === "uuid") return fc.uuid({ version: 7 });
   if (format === "uri") return fc.webUrl();
   const bounds = { minLength, maxLength: Math.min(maxLength, Math.max(minLength, CHARS_MAX)) };
@@ -210,11 +215,11 @@ function stringOf({
   return fc.stringMatching(new RegExp(pattern)).filter(({ length }) => length >= minLength && length <= maxLength);
 }
 
-function dateOf(): fc.Arbitrary<Date> {
+function generateDate(): fc.Arbitrary<Date> {
   return fc.date({ min: new Date("2020-01-01"), max: new Date("2030-01-01"), noInvalidDate: true });
 }
 
-function numberOf({ minimum, exclusiveMinimum, maximum = 1_000_000 }: Schema): fc.Arbitrary<number> {
+function generateNumber({ minimum, exclusiveMinimum, maximum = 1_000_000 }: Schema): fc.Arbitrary<number> {
   const min = minimum ?? exclusiveMinimum ?? -1_000_000;
   return fc.double({ min, max: maximum, minExcluded: minimum === undefined, noNaN: true, noDefaultInfinity: true });
 }

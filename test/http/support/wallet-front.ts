@@ -36,7 +36,7 @@ export class WalletFront {
     platform: PlatformCredentials = PLATFORM,
     changes: (wallet: WalletPorts) => WalletPorts = (wallet) => wallet,
   ): Promise<WalletFront> {
-    const front = await Front.start((stores) => ({ platform, wallet: changes(walletOf(stores, platform)) }));
+    const front = await Front.start((stores) => ({ platform, wallet: changes(openWallet(stores, platform)) }));
     const { registry } = front;
     await must(
       registry.putPlan({ name: "pro", requestsPerMinute: 1_000_000, deliveriesPerSecond: null, ...QUEUE_SHARE }),
@@ -84,11 +84,11 @@ export class WalletFront {
   }
 }
 
-function walletOf(
+function openWallet(
   { passes, devices, googleClasses, googleSaves }: OpenRegistry,
   platform: PlatformCredentials,
 ): WalletPorts {
-  const getBundle = async (pass: Pass, _tenant: Tenant): Promise<PassBundle | null> => {
+  const findBundle = async (pass: Pass, _tenant: Tenant): Promise<PassBundle | null> => {
     const kept = await passes.bundle(pass.passId);
     if (kept !== null && kept.version >= pass.version) return kept;
     return passes.putBundle(pass.passId, pass.version, new TextEncoder().encode(`bundle ${pass.version}`));
@@ -110,7 +110,7 @@ function walletOf(
     passes,
     devices,
     saves: googleSaves,
-    bundles: { getBundle },
+    bundles: { getBundle: findBundle },
     classes: google.classes,
     google: {
       status: async () => ({ googleStatus: "ACTIVE", hasUsers: true, isInstalled: true, isCalledBack: true as const }),

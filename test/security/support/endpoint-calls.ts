@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from "node:crypto";
-import { notificationOf } from "../../channels/email/mail-log/returned-mail.ts";
+import { buildNotification } from "../../channels/email/mail-log/returned-mail.ts";
 import { AppleAuthority, PASS_TYPE, TEAM } from "../../channels/wallet/apple-authority.ts";
 import { callbackSigner } from "./callback-keys.ts";
 import { type Identifiers, ISSUER } from "./identifiers.ts";
@@ -29,7 +29,7 @@ export interface Fresh {
 }
 
 /** A file of the dashboard that `url` serves. */
-export async function dashboardFileOf(url: string): Promise<string> {
+export async function findDashboardFile(url: string): Promise<string> {
   const page = await fetch(`${url}/dash`);
   return /\/dash\/assets\/([^"]+)/.exec(await page.text())?.[1] ?? "";
 }
@@ -257,7 +257,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
   listDeviceComplaints: none,
   takeMailReport: () => ({
     contentType: "message/rfc822",
-    body: notificationOf("Message-ID: <none@example.com>\r\n\r\n", RETURNED),
+    body: buildNotification("Message-ID: <none@example.com>\r\n\r\n", RETURNED),
   }),
   exportEvents: ({ tenantId }) => ({ query: { ...days, tenant: tenantId } }),
 

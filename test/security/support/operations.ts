@@ -24,7 +24,7 @@ interface DocumentedOperation {
 }
 
 /** The operations in the order of the calls that there are for them; those without one come first. */
-export async function operationsOf(url: string): Promise<readonly Operation[]> {
+export async function fetchOperations(url: string): Promise<readonly Operation[]> {
   const document = json(await probe(url, { method: "GET", path: "/openapi.json" }));
   const paths: Readonly<Record<string, Readonly<Record<string, DocumentedOperation>>>> = document.paths;
   const order = Object.keys(CALLS);
@@ -34,7 +34,7 @@ export async function operationsOf(url: string): Promise<readonly Operation[]> {
         id: operationId,
         method: method.toUpperCase(),
         path,
-        security: securityOf(security),
+        security: toSecurity(security),
         successes: Object.keys(responses)
           .map(Number)
           .filter((status) => status < 400),
@@ -46,7 +46,7 @@ export async function operationsOf(url: string): Promise<readonly Operation[]> {
 const KNOWN: readonly Security[] = ["apiKey", "operator", "applePass", "webhookSignature"];
 
 /** Throws for a scheme that no attack knows. Where one of several ways in asks for nothing, nothing is asked for. */
-function securityOf(requirements: DocumentedOperation["security"]): Security {
+function toSecurity(requirements: DocumentedOperation["security"]): Security {
   const names = requirements.flatMap((requirement) => Object.keys(requirement));
   if (requirements.length === 0 || requirements.some((each) => Object.keys(each).length === 0)) return "none";
   const known = KNOWN.find((security) => names.includes(security));
@@ -54,14 +54,17 @@ function securityOf(requirements: DocumentedOperation["security"]): Security {
   return known;
 }
 
-export function argumentsOf(operation: Operation, ids: Identifiers, fresh: Fresh): Arguments {
+export function buildArguments(operation: Operation, ids: Identifiers, fresh: Fresh): Arguments {
   const call = CALLS[operation.id];
   if (call === undefined) throw new Error(`nothing says how to call ${operation.id}: add it to endpoint-calls.ts`);
   return call(ids, fresh);
 }
 
 /** The request, without anything that says who sends it. */
-export function requestOf({ method, path }: Operation, { headers, query, contentType, ...rest }: Arguments): Request {
+export function buildRequest(
+  { method, path }: Operation,
+  { headers, query, contentType, ...rest }: Arguments,
+): Request {
   const filled = path.replace(/\{(\w+)\}/g, (_match, name: string) => encodeURIComponent(rest.path?.[name] ?? ""));
   const asked = query === undefined ? "" : `?${new URLSearchParams(query).toString()}`;
   const at = { method, path: `${filled}${asked}` };
@@ -89,13 +92,13 @@ export function withCredentials({ security }: Operation, request: Request, secre
     apiKey: () => ({ "x-api-key": secrets.apiKey }),
     operator: () => ({ authorization: `Bearer ${secrets.operatorToken}` }),
     applePass: () => ({ authorization: `ApplePass ${secrets.passToken}` }),
-    webhookSignature: () => ({ "x-hub-signature-256": signatureOf(request, secrets.webhookSecret) }),
+    webhookSignature: () => ({ "x-hub-signature-256": signRequest(request, secrets.webhookSecret) }),
     none: () => ({}),
   };
   return withHeaders(request, credentials[security]());
 }
 
 /** What a webhook call is signed with. */
-export function signatureOf({ body = "" }: Request, secret: string): string {
+export function signRequest({ body = "" }: Request, secret: string): string {
   return `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`;
 }

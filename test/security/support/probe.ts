@@ -18,11 +18,11 @@ export interface Seen {
 export async function probe(url: string, { method, path, headers = {}, body }: Request): Promise<Seen> {
   const init = { method, headers, redirect: "manual" as const, ...(body === undefined ? null : { body }) };
   const response = await fetch(`${url}${path}`, init);
-  return { status: response.status, headers: response.headers, text: await textOf(response) };
+  return { status: response.status, headers: response.headers, text: await readText(response) };
 }
 
 /** Of events that go on, what came first. */
-async function textOf(response: Response): Promise<string> {
+async function readText(response: Response): Promise<string> {
   if (response.headers.get("content-type") !== "text/event-stream" || response.body === null) return response.text();
   const reader = response.body.getReader();
   const { value } = await reader.read();

@@ -29,7 +29,7 @@ export function statusesIn(text: string): readonly number[] {
   return Array.from(text.matchAll(/^HTTP\/1\.1 (\d{3})/gm), ([, status]) => Number(status));
 }
 
-export function portOf(url: string): number {
+export function parsePort(url: string): number {
   return Number(new URL(url).port);
 }
 

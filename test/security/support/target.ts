@@ -54,15 +54,15 @@ export async function startTarget(
     return { id, apiKey: (await waybill.operator("POST", `/tenants/${id}/keys`)).body.api_key };
   };
   const [victim, attacker] = [await account("victim"), await account("mallory")];
-  const secretOf = (name: string, file: string) =>
+  const readSecret = (name: string, file: string) =>
     environment[name] ?? readFileSync(join(home.path, file), "utf8").trim();
   return {
     url: waybill.url,
     waybill,
     victim,
     attacker,
-    operatorToken: secretOf("OPERATOR_TOKEN", "operator-token"),
-    webhookSecret: secretOf("WEBHOOK_SECRET", "webhook-secret"),
+    operatorToken: readSecret("OPERATOR_TOKEN", "operator-token"),
+    webhookSecret: readSecret("WEBHOOK_SECRET", "webhook-secret"),
     probe: (request) => probe(waybill.url, request),
     call: ({ apiKey }, method, path, body) => waybill.request(apiKey, method, path, body),
     operator: waybill.operator,

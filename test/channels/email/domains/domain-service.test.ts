@@ -73,7 +73,7 @@ beforeEach(async () => {
 });
 
 const records = () => view.record.DNSRecords.relay;
-const nameOf = (nth: 0 | 1 | 2 | 3) => records()[nth]?.name ?? "";
+const getRecordName = (nth: 0 | 1 | 2 | 3) => records()[nth]?.name ?? "";
 
 /** The status after a verification, and what it found beside what passed. */
 async function verified() {
@@ -128,7 +128,7 @@ describe("registration", () => {
     expect(await service.one("acme", domain)).toEqual({ kind: "missing", what: "domain" });
     const again = await must(service.register("globex", { domain, relayEnabled: true, smtpEnabled: false }));
     expect(again.record.RelayStatus).toBe("pending");
-    expect(again.record.DNSRecords.relay[2]?.name).not.toBe(nameOf(2));
+    expect(again.record.DNSRecords.relay[2]?.name).not.toBe(getRecordName(2));
     expect(again.record.DNSRecords.relay[2]?.value).not.toBe(records()[2]?.value);
   });
 
@@ -159,13 +159,13 @@ describe("verification", () => {
 
   test("accepts records that mean the same in another form", async () => {
     const key = records()[2]?.value.split("p=")[1] ?? "";
-    dns.zone.set(nameOf(0), [
+    dns.zone.set(getRecordName(0), [
       { type: "MX", value: "backup.test", priority: 20 },
       { type: "MX", value: "MX.Platform.TEST", priority: 5 },
       { type: "TXT", value: "unrelated" },
       { type: "TXT", value: `v=spf1 a include:other.test include:spf.${MAIL_HOST} -all` },
     ]);
-    dns.zone.set(nameOf(2), [{ type: "CNAME", value: "keys.hoster.test" }]);
+    dns.zone.set(getRecordName(2), [{ type: "CNAME", value: "keys.hoster.test" }]);
     dns.zone.set("keys.hoster.test", [{ type: "TXT", value: `p=${key}; k=rsa` }]);
     dns.zone.set("_dmarc.acme.test", [{ type: "TXT", value: "v=DMARC1; p=reject; rua=mailto:d@acme.test" }]);
     expect(await verified()).toEqual({ status: "verified", problems: [] });
@@ -176,12 +176,12 @@ describe("verification", () => {
     ["dkim", 2, "has no TXT record", "TXT"],
     ["dmarc", 3, "no parent domain has", "TXT"],
   ])("fails if the %s record is missing, and says so", async (check, index, why) => {
-    dns.publish(records().filter((record) => record.name !== nameOf(index)));
+    dns.publish(records().filter((record) => record.name !== getRecordName(index)));
     const { status, problems } = await verified();
     expect(status).toBe("failed");
     expect(problems).toContainEqual({ check, result: "failed", why: expect.stringContaining(why) });
     expect(problems.find(({ check: name }) => name === check)).toMatchObject({
-      why: expect.stringContaining(nameOf(index)),
+      why: expect.stringContaining(getRecordName(index)),
     });
   });
 
@@ -243,12 +243,12 @@ describe("verification", () => {
   });
 
   test("fails for wrong records, and says what is wrong with each", async () => {
-    dns.zone.set(nameOf(0), [
+    dns.zone.set(getRecordName(0), [
       { type: "MX", value: "mx.elsewhere.test", priority: 1 },
       { type: "TXT", value: "v=spf1 -all" },
     ]);
-    dns.zone.set(nameOf(2), [{ type: "TXT", value: "v=DKIM1; k=rsa; p=MIIother" }]);
-    dns.zone.set(nameOf(3), [{ type: "TXT", value: "v=DMARC1; p=perhaps" }]);
+    dns.zone.set(getRecordName(2), [{ type: "TXT", value: "v=DKIM1; k=rsa; p=MIIother" }]);
+    dns.zone.set(getRecordName(3), [{ type: "TXT", value: "v=DMARC1; p=perhaps" }]);
     expect(await verified()).toEqual({
       status: "failed",
       problems: [
@@ -269,7 +269,11 @@ describe("verification", () => {
       const { status, problems } = await verified();
       expect(status).toBe("verified");
       expect(problems).toHaveLength(4);
-      expect(problems).toContainEqual({ check: "dkim", result: "unanswered", why: expect.stringContaining(nameOf(2)) });
+      expect(problems).toContainEqual({
+        check: "dkim",
+        result: "unanswered",
+        why: expect.stringContaining(getRecordName(2)),
+      });
     },
   );
 
@@ -285,23 +289,23 @@ describe("verification", () => {
   test("fails a verified domain whose record is gone, and takes it back once it is there again", async () => {
     dns.publish(records());
     await verified();
-    const key = dns.zone.get(nameOf(2)) ?? [];
-    dns.zone.delete(nameOf(2));
+    const key = dns.zone.get(getRecordName(2)) ?? [];
+    dns.zone.delete(getRecordName(2));
     // One record that nobody answers for does not excuse another that is wrong.
-    dns.misbehaviours.set(nameOf(3), "servfail");
+    dns.misbehaviours.set(getRecordName(3), "servfail");
     expect((await verified()).status).toBe("failed");
-    dns.zone.set(nameOf(2), key);
+    dns.zone.set(getRecordName(2), key);
     dns.misbehaviours.clear();
     expect((await verified()).status).toBe("verified");
   });
 
   test("can store its findings, whatever bytes are published", async () => {
-    dns.zone.set(nameOf(0), [
+    dns.zone.set(getRecordName(0), [
       { type: "MX", value: "m\0\u001b.test", priority: 1 },
       { type: "TXT", value: "v=spf1 \0 -all" },
     ]);
-    dns.zone.set(nameOf(2), [{ type: "TXT", value: "\0" }]);
-    dns.zone.set(nameOf(3), [{ type: "TXT", value: "v=DMARC1; p=\0" }]);
+    dns.zone.set(getRecordName(2), [{ type: "TXT", value: "\0" }]);
+    dns.zone.set(getRecordName(3), [{ type: "TXT", value: "v=DMARC1; p=\0" }]);
     const { status, problems } = await verified();
     expect(status).toBe("failed");
     expect(problems).toHaveLength(4);
@@ -313,7 +317,7 @@ describe("verification", () => {
     const answers = await Promise.all(Array.from({ length: 20 }, verified));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set(["verified"]));
     // A question whose answer is late is asked once more.
-    expect(dns.asked.filter((name) => name === nameOf(2)).length).toBeLessThan(3);
+    expect(dns.asked.filter((name) => name === getRecordName(2)).length).toBeLessThan(3);
   });
 
   test("does not bring back a domain that is deleted meanwhile", async () => {
@@ -344,11 +348,11 @@ describe("the directory", () => {
     dns.publish(records());
     await verified();
     const signing = (await shown())?.relay;
-    expect(signing?.returnPathHost).toBe(nameOf(0));
-    expect(signing?.selector).toBe(nameOf(2).split(".")[0]);
+    expect(signing?.returnPathHost).toBe(getRecordName(0));
+    expect(signing?.selector).toBe(getRecordName(2).split(".")[0]);
     const half = createPublicKey(signing?.privateKeyPem ?? "").export({ type: "spki", format: "der" });
     expect(records()[2]?.value).toEndWith(`p=${half.toString("base64")}`);
-    dns.zone.delete(nameOf(3));
+    dns.zone.delete(getRecordName(3));
     await verified();
     expect(await shown()).toBeUndefined();
   });

@@ -10,13 +10,13 @@ import { SeededRandom } from "../../../support/seeded-random.ts";
 let server: DnsServer;
 let resolver: StubResolver;
 
-function resolverOf(servers: readonly string[]): StubResolver {
+function createResolver(servers: readonly string[]): StubResolver {
   return new StubResolver({ servers, clock: systemClock, random: systemRandom, timeoutMs: 150 });
 }
 
 beforeAll(async () => {
   server = await DnsServer.start();
-  resolver = resolverOf([server.address]);
+  resolver = createResolver([server.address]);
 });
 afterAll(() => server.stop());
 beforeEach(() => {
@@ -124,7 +124,7 @@ describe("the resolver", () => {
   test("goes on to the next server when one is away", async () => {
     server.zone.set("a.test", [{ type: "TXT", value: "v" }]);
     const away = `127.0.0.1:${await freePort()}`;
-    expect(await resolverOf([away, server.address]).txt("a.test")).toEqual({ kind: "found", records: ["v"] });
+    expect(await createResolver([away, server.address]).txt("a.test")).toEqual({ kind: "found", records: ["v"] });
   });
 
   test("remembers nothing: a record that was corrected is seen at once", async () => {

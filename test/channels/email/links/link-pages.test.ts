@@ -30,7 +30,7 @@ const post = (path: string, headers: Readonly<Record<string, string>> = BROWSER)
   front.fetch(path, { method: "POST", headers });
 
 /** Status, language and heading of a page; fails if it is none. */
-function pageOf({ status, headers, text }: Answer): readonly [number, string | null, string] {
+function checkPage({ status, headers, text }: Answer): readonly [number, string | null, string] {
   expect(headers.get("content-type")).toBe("text/html; charset=utf-8");
   const [, language = ""] = /<html lang="(\w+)">/.exec(text) ?? [];
   expect(headers.get("content-language")).toBe(language);
@@ -48,12 +48,12 @@ const choicesIn = (text: string) => Array.from(text.matchAll(/action="\?choice=(
 describe("unsubscribing", () => {
   test("is asked for, with the tenant's name and what follows, in the reader's language", async () => {
     const english = await get(OUT);
-    expect(pageOf(english)).toEqual([200, "en", "Unsubscribe"]);
+    expect(checkPage(english)).toEqual([200, "en", "Unsubscribe"]);
     expect(english.text).toContain("stop receiving emails from <bdi><strong>Acme</strong></bdi>?");
     expect(english.text).toContain("You can undo it on this page.");
     expect(english.text).toContain('<button type="submit">Unsubscribe</button>');
     const spanish = await get(OUT, SPANISH);
-    expect(pageOf(spanish)).toEqual([200, "es", "Darse de baja"]);
+    expect(checkPage(spanish)).toEqual([200, "es", "Darse de baja"]);
     expect(spanish.text).toContain("dejar de recibir correos de <bdi><strong>Acme</strong></bdi>?");
     expect(spanish.text).toContain('<button type="submit">Darme de baja</button>');
   });
@@ -61,11 +61,11 @@ describe("unsubscribing", () => {
   test("is confirmed each time, and only to undo it is left", async () => {
     for (const _ of [1, 2]) {
       const english = await post(OUT);
-      expect(pageOf(english)).toEqual([200, "en", "You are unsubscribed"]);
+      expect(checkPage(english)).toEqual([200, "en", "You are unsubscribed"]);
       expect(english.text).toContain("<bdi><strong>Acme</strong></bdi>");
       expect(choicesIn(english.text)).toEqual(["undo_all"]);
     }
-    expect(pageOf(await post(OUT, SPANISH))).toEqual([200, "es", "Se ha dado de baja"]);
+    expect(checkPage(await post(OUT, SPANISH))).toEqual([200, "es", "Se ha dado de baja"]);
     expect(await front.registry.suppressionReason("acme", ANN)).toBe("unsubscribed");
   });
 
@@ -96,7 +96,7 @@ describe("unsubscribing", () => {
       // The first call finds it neither by its address nor by its erased name; both correct the index.
       expect(seen).toEqual({ posts: 20, puts: 1, reads: 2 + 2 + 1 + 2 });
       await registry.deleteSuppression("acme", ANN);
-      expect(pageOf(await post(OUT))).toEqual([200, "en", "You are unsubscribed"]);
+      expect(checkPage(await post(OUT))).toEqual([200, "en", "You are unsubscribed"]);
       expect([await reason("acme", ANN), seen.puts]).toEqual(["unsubscribed", 2]);
     } finally {
       Object.assign(registry, { putSuppression: put, suppressionReason: reason });
@@ -108,34 +108,34 @@ describe("unsubscribing", () => {
     await post(OUT);
     for (const _ of [1, 2]) {
       const english = await get(OUT);
-      expect(pageOf(english)).toEqual([200, "en", "You are already unsubscribed"]);
+      expect(checkPage(english)).toEqual([200, "en", "You are already unsubscribed"]);
       expect(english.text).toContain("<bdi><strong>Acme</strong></bdi>");
       expect(choicesIn(english.text)).toEqual(["undo_all"]);
     }
-    expect(pageOf(await get(OUT, SPANISH))).toEqual([200, "es", "Ya se había dado de baja"]);
+    expect(checkPage(await get(OUT, SPANISH))).toEqual([200, "es", "Ya se había dado de baja"]);
   });
 
   test("is asked for where the address is suppressed for another reason, or by another tenant", async () => {
     const reasons: readonly SuppressionReason[] = ["bounced", "complained", "manual"];
     for (const reason of reasons) {
       await front.registry.putSuppression("acme", ANN, reason);
-      expect([reason, ...pageOf(await get(OUT))]).toEqual([reason, 200, "en", "Unsubscribe"]);
+      expect([reason, ...checkPage(await get(OUT))]).toEqual([reason, 200, "en", "Unsubscribe"]);
     }
     await post(OUT);
     await front.registry.createTenant({ id: "other", name: "Other" });
-    expect(pageOf(await get(`/u/${wayOut("other")}`))).toEqual([200, "en", "Unsubscribe"]);
+    expect(checkPage(await get(`/u/${wayOut("other")}`))).toEqual([200, "en", "Unsubscribe"]);
   });
 
   test("is asked for while nobody can tell whether it is done", async () => {
     await post(OUT);
     front.database.isAway = true;
-    expect(pageOf(await get(OUT))).toEqual([200, "en", "Unsubscribe"]);
+    expect(checkPage(await get(OUT))).toEqual([200, "en", "Unsubscribe"]);
   });
 
   test("is a page for programs too, in English", async () => {
     for (const headers of [{}, { accept: "*/*" }, { accept: "application/json" }]) {
-      expect(pageOf(await get(OUT, headers))).toEqual([200, "en", "Unsubscribe"]);
-      expect(pageOf(await post(OUT, headers))).toEqual([200, "en", "You are unsubscribed"]);
+      expect(checkPage(await get(OUT, headers))).toEqual([200, "en", "Unsubscribe"]);
+      expect(checkPage(await post(OUT, headers))).toEqual([200, "en", "You are unsubscribed"]);
       await front.registry.deleteSuppression("acme", ANN);
     }
   });
@@ -143,8 +143,8 @@ describe("unsubscribing", () => {
   test("is undone by the reader, and nothing that others put on the list is", async () => {
     await post(OUT);
     const undone = await post(`${OUT}?choice=undo_all`);
-    expect([...pageOf(undone), choicesIn(undone.text)]).toEqual([200, "en", "You are subscribed again", ["all"]]);
-    expect(pageOf(await post(`${OUT}?choice=undo_topic`, SPANISH))).toEqual([200, "es", "Vuelve a estar suscrito"]);
+    expect([...checkPage(undone), choicesIn(undone.text)]).toEqual([200, "en", "You are subscribed again", ["all"]]);
+    expect(checkPage(await post(`${OUT}?choice=undo_topic`, SPANISH))).toEqual([200, "es", "Vuelve a estar suscrito"]);
     expect(await front.registry.suppressionReason("acme", ANN)).toBeNull();
     expect([...front.queue.suppressed]).toEqual([]);
     for (const reason of ["bounced", "complained", "manual"] as const) {
@@ -157,7 +157,7 @@ describe("unsubscribing", () => {
   test("is as without a choice where the address has another, or the message no topic", async () => {
     for (const query of ["?choice=topic", "?choice=", "?choice=constructor", "?utm=1", "?choice=all&choice=undo_all"]) {
       await front.registry.deleteSuppression("acme", ANN);
-      expect([query, ...pageOf(await post(OUT + query))]).toEqual([query, 200, "en", "You are unsubscribed"]);
+      expect([query, ...checkPage(await post(OUT + query))]).toEqual([query, 200, "en", "You are unsubscribed"]);
       expect(await front.registry.suppressionReason("acme", ANN)).toBe("unsubscribed");
     }
   });
@@ -180,7 +180,7 @@ describe("unsubscribing from a topic", () => {
 
   test("is one of two choices on a page that changes nothing", async () => {
     const page = await get(FROM_TOPIC);
-    expect([...pageOf(page), choicesIn(page.text)]).toEqual([200, "en", "Unsubscribe", ["topic", "all"]]);
+    expect([...checkPage(page), choicesIn(page.text)]).toEqual([200, "en", "Unsubscribe", ["topic", "all"]]);
     expect(page.text).toContain("Only “<bdi>news &#38; offers</bdi>”");
     expect((await get(FROM_TOPIC, SPANISH)).text).toContain("Solo «<bdi>news &#38; offers</bdi>»");
     expect((await get(`${FROM_TOPIC}?choice=all`)).status).toBe(200);
@@ -195,16 +195,21 @@ describe("unsubscribing from a topic", () => {
     expect([...front.queue.suppressed]).toEqual([`acme ${name}`]);
     const page = await get(FROM_TOPIC);
     const title = "You are already unsubscribed";
-    expect([...pageOf(page), choicesIn(page.text)]).toEqual([200, "en", title, ["undo_topic", "all"]]);
+    expect([...checkPage(page), choicesIn(page.text)]).toEqual([200, "en", title, ["undo_topic", "all"]]);
     // Mail without a topic still comes: its page asks.
-    expect(pageOf(await get(OUT))).toEqual([200, "en", "Unsubscribe"]);
+    expect(checkPage(await get(OUT))).toEqual([200, "en", "Unsubscribe"]);
   });
 
   test("and from everything are undone one after the other, each as it was done", async () => {
     const left = await post(`${FROM_TOPIC}?choice=topic`);
-    expect([...pageOf(left), choicesIn(left.text)]).toEqual([200, "en", "You are unsubscribed", ["undo_topic", "all"]]);
+    expect([...checkPage(left), choicesIn(left.text)]).toEqual([
+      200,
+      "en",
+      "You are unsubscribed",
+      ["undo_topic", "all"],
+    ]);
     const all = await post(`${FROM_TOPIC}?choice=all`, SPANISH);
-    expect([...pageOf(all), choicesIn(all.text)]).toEqual([200, "es", "Se ha dado de baja", ["undo_all"]]);
+    expect([...checkPage(all), choicesIn(all.text)]).toEqual([200, "es", "Se ha dado de baja", ["undo_all"]]);
     expect(await reasons()).toEqual(["unsubscribed", "unsubscribed"]);
     // What a mail program sends now does not say that other emails still come.
     expect(choicesIn((await post(FROM_TOPIC)).text)).toEqual(["undo_all"]);
@@ -212,7 +217,7 @@ describe("unsubscribing from a topic", () => {
     expect(choicesIn(back.text)).toEqual(["undo_topic", "all"]);
     expect(await reasons()).toEqual(["unsubscribed", null]);
     const again = await post(`${FROM_TOPIC}?choice=undo_topic`);
-    expect([...pageOf(again), choicesIn(again.text)]).toEqual([200, "en", "You are subscribed again", ["topic"]]);
+    expect([...checkPage(again), choicesIn(again.text)]).toEqual([200, "en", "You are subscribed again", ["topic"]]);
     expect([await reasons(), ...front.queue.suppressed]).toEqual([[null, null]]);
   });
 
@@ -238,15 +243,15 @@ describe("a broken link", () => {
     const shown = new Set<string>();
     for (const token of BROKEN) {
       for (const answer of [await get(`/u/${token}`), await post(`/u/${token}`)]) {
-        expect(pageOf(answer)).toEqual([404, "en", "This link does not work"]);
+        expect(checkPage(answer)).toEqual([404, "en", "This link does not work"]);
         expect(answer.text).not.toContain("<form");
         shown.add(answer.text);
       }
-      expect(pageOf(await get(`/u/${token}`, SPANISH))).toEqual([404, "es", "Este enlace no funciona"]);
+      expect(checkPage(await get(`/u/${token}`, SPANISH))).toEqual([404, "es", "Este enlace no funciona"]);
       const click = await get(`/t/c/${token}`);
-      expect(pageOf(click)).toEqual([404, "en", "This link does not work"]);
+      expect(checkPage(click)).toEqual([404, "en", "This link does not work"]);
       expect(click.headers.get("location")).toBeNull();
-      expect(pageOf(await get(`/t/c/${token}`, SPANISH))).toEqual([404, "es", "Este enlace no funciona"]);
+      expect(checkPage(await get(`/t/c/${token}`, SPANISH))).toEqual([404, "es", "Este enlace no funciona"]);
     }
     expect(shown.size).toBe(1);
     expect(await front.registry.suppressionReason("acme", ANN)).toBeNull();
@@ -279,9 +284,9 @@ describe("a failure of ours", () => {
   test("is a page from which the reader can try again, and JSON for programs", async () => {
     front.queue.failure = new UnavailableError("redis is away");
     const failed = await post(OUT);
-    expect(pageOf(failed)).toEqual([500, "en", "You may still be subscribed"]);
+    expect(checkPage(failed)).toEqual([500, "en", "You may still be subscribed"]);
     expect(failed.text).toContain('<button type="submit">Try again</button>');
-    expect(pageOf(await post(OUT, SPANISH))).toEqual([500, "es", "Es posible que aún no se haya dado de baja"]);
+    expect(checkPage(await post(OUT, SPANISH))).toEqual([500, "es", "Es posible que aún no se haya dado de baja"]);
     const json = await post(OUT, {});
     expect([json.status, json.text]).toEqual([
       500,
@@ -295,9 +300,9 @@ describe("a failure of ours", () => {
     await front.forgetAcme();
     front.database.isAway = true;
     const failed = await get(OUT);
-    expect(pageOf(failed)).toEqual([500, "en", "Something went wrong"]);
+    expect(checkPage(failed)).toEqual([500, "en", "Something went wrong"]);
     expect(failed.text).not.toMatch(/postgres|registry|server/i);
-    expect(pageOf(await get(OUT, SPANISH))).toEqual([500, "es", "Algo ha fallado"]);
+    expect(checkPage(await get(OUT, SPANISH))).toEqual([500, "es", "Algo ha fallado"]);
   });
 });
 

@@ -6,10 +6,10 @@ import { JobIds } from "../../../../src/domain/ids.ts";
 import { systemClock } from "../../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../../src/runtime/system-random.ts";
 
-const keyOf = (byte: number) => new Uint8Array(32).fill(byte);
-const OLD = keyOf(1);
-const NEW = keyOf(2);
-const FOREIGN = keyOf(3);
+const createKey = (byte: number) => new Uint8Array(32).fill(byte);
+const OLD = createKey(1);
+const NEW = createKey(2);
+const FOREIGN = createKey(3);
 const PURPOSES: readonly LinkPurpose[] = ["open", "click", "unsubscribe"];
 const tokens = new LinkTokens([NEW, OLD]);
 const ids = new JobIds(systemClock, systemRandom);

@@ -39,7 +39,7 @@ function someLines(name: string, count: number): readonly string[] {
   return Array.from({ length: count }, (_, i) => `${name} line ${i} ${"of this log".repeat(3)}`);
 }
 
-function textOf(lines: readonly string[]): string {
+function joinLines(lines: readonly string[]): string {
   return lines.map((line) => `${line}\n`).join("");
 }
 
@@ -130,12 +130,12 @@ test("a log that is not there yet is said to be unreadable, and waited for", asy
 
 test("a renamed log is read to its end, also what comes late, before the new one", async () => {
   const [old, late, fresh] = [someLines("old", 50), someLines("late", 3), someLines("new", 50)];
-  const path = newLog(textOf(old));
+  const path = newLog(joinLines(old));
   const reading = new Reading(path);
   await reading.hasRead(old);
   renameSync(path, `${path}.1`);
-  writeFileSync(path, textOf(fresh));
-  appendFileSync(`${path}.1`, textOf(late));
+  writeFileSync(path, joinLines(fresh));
+  appendFileSync(`${path}.1`, joinLines(late));
   await reading.hasRead([...old, ...late, ...fresh]);
   expect(reading.notes).toEqual(["rotated"]);
 }, 90_000);
@@ -144,15 +144,15 @@ test.each([0, 60_000])(
   "a renamed log that was quiet for %d ms is still read when its writer learns of the rotation a second later",
   async (quietMs) => {
     const [old, late, fresh] = [someLines("old", 5), someLines("late", 3), someLines("new", 5)];
-    const path = newLog(textOf(old));
+    const path = newLog(joinLines(old));
     const clock = new PollingClock();
     const reading = new Reading(path, null, clock);
     await reading.hasRead(old);
     await clock.after(quietMs, () => {
       renameSync(path, `${path}.1`);
-      writeFileSync(path, textOf(fresh));
+      writeFileSync(path, joinLines(fresh));
     });
-    await clock.after(1_000, () => appendFileSync(`${path}.1`, textOf(late)));
+    await clock.after(1_000, () => appendFileSync(`${path}.1`, joinLines(late)));
     await reading.hasRead([...old, ...late, ...fresh]);
   },
 );
@@ -167,7 +167,7 @@ test("the last line of a renamed log is read although its line break never came"
 }, 90_000);
 
 test("a log that is emptied in its place is read from its start again", async () => {
-  const path = newLog(textOf(someLines("old", 20)));
+  const path = newLog(joinLines(someLines("old", 20)));
   const reading = new Reading(path);
   await reading.hasRead(someLines("old", 20));
   truncateSync(path, 0);
@@ -178,25 +178,25 @@ test("a log that is emptied in its place is read from its start again", async ()
 
 test("a log that was emptied and has outgrown the place is not read from its middle", async () => {
   const [old, fresh] = [someLines("old", 20), someLines("new", 60)];
-  const path = newLog(textOf(old));
+  const path = newLog(joinLines(old));
   const first = new Reading(path);
   await first.hasRead(old);
   await first.follower.stop();
-  writeFileSync(path, textOf(fresh));
+  writeFileSync(path, joinLines(fresh));
   const second = new Reading(path, first.place);
   await second.hasRead(fresh);
 }, 90_000);
 
 test("what was written between the last look and a copy-and-truncate is read from the copy", async () => {
   const [old, late, fresh] = [someLines("old", 20), someLines("late", 20), someLines("new", 5)];
-  const path = newLog(textOf(old));
+  const path = newLog(joinLines(old));
   const first = new Reading(path);
   await first.hasRead(old);
   await first.follower.stop();
-  appendFileSync(path, textOf(late));
+  appendFileSync(path, joinLines(late));
   copyFileSync(path, `${path}.1`);
   truncateSync(path, 0);
-  appendFileSync(path, textOf(fresh));
+  appendFileSync(path, joinLines(fresh));
   const second = new Reading(path, first.place);
   await second.hasRead([...late, ...fresh]);
   expect(second.notes).not.toContain("lost");
@@ -204,16 +204,16 @@ test("what was written between the last look and a copy-and-truncate is read fro
 
 test("a follower that comes back after several rotations reads all that came in the meantime, in order", async () => {
   const all = ["one", "two", "three", "four"].map((name) => someLines(name, 30));
-  const path = newLog(textOf(all[0]?.slice(0, 10) ?? []));
+  const path = newLog(joinLines(all[0]?.slice(0, 10) ?? []));
   const first = new Reading(path);
   await first.hasRead(all[0]?.slice(0, 10) ?? []);
   await first.follower.stop();
-  appendFileSync(path, textOf(all[0]?.slice(10) ?? []));
+  appendFileSync(path, joinLines(all[0]?.slice(10) ?? []));
   for (const [i, lines] of all.slice(1).entries()) {
     // Their names are in no order of time; only when they were written last is.
     utimesSync(path, 1_800_000_000 + i, 1_800_000_000 + i);
     renameSync(path, `${path}.${i === 1 ? "a" : i + 1}`);
-    writeFileSync(path, textOf(lines));
+    writeFileSync(path, joinLines(lines));
   }
   mkdirSync(`${path}.d`);
   const second = new Reading(path, first.place);
@@ -221,7 +221,7 @@ test("a follower that comes back after several rotations reads all that came in 
 }, 90_000);
 
 test("a log that was rotated out of sight is said to be lost, and the one that is there is read", async () => {
-  const path = newLog(textOf(someLines("old", 20)));
+  const path = newLog(joinLines(someLines("old", 20)));
   const first = new Reading(path);
   await first.hasRead(someLines("old", 20));
   await first.follower.stop();
@@ -248,7 +248,7 @@ test("bytes that are no text, and lines without end, harm nothing but themselves
 }, 90_000);
 
 test("while a line is being taken nothing more is read, and stopping waits for it", async () => {
-  const path = newLog(textOf(someLines("much", 5_000)));
+  const path = newLog(joinLines(someLines("much", 5_000)));
   const { promise, resolve } = Promise.withResolvers<void>();
   let taken = 0;
   const follower = new LogFollower({

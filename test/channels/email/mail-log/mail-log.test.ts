@@ -73,7 +73,7 @@ class World {
       home: join(this.folder, "home"),
       clock: systemClock,
       telemetry: this.telemetry,
-      owners: { ownerOf: async (jobId) => (jobId === jobOf(1) ? "acme" : null) },
+      owners: { ownerOf: async (jobId) => (jobId === buildJobId(1) ? "acme" : null) },
       onReport: async (report) => {
         await this.take(report);
         this.reports.push(report);
@@ -84,12 +84,12 @@ class World {
   }
 }
 
-function jobOf(i: number): string {
+function buildJobId(i: number): string {
   return `0199a000-0000-7000-8000-${i.toString(16).padStart(12, "0")}`;
 }
 
 function named(queueId: string, i: number, instance = "postfix"): string {
-  return `${instance}/cleanup[1]: ${queueId}: message-id=${formatMessageId(jobOf(i), "acme", "example.com")}`;
+  return `${instance}/cleanup[1]: ${queueId}: message-id=${formatMessageId(buildJobId(i), "acme", "example.com")}`;
 }
 
 function sent(queueId: string, reply = "250 2.0.0 Ok", instance = "postfix"): string {
@@ -116,7 +116,9 @@ test("a real log is understood without a single line misjudged", async () => {
   const log = readFileSync(join(import.meta.dir, "postfix.maillog"), "utf8").replace(
     /message-id=<([^@>]+)@(?:mx\.)?platform\.test>/g,
     (whole, name: string) =>
-      names.includes(name) ? `message-id=${formatMessageId(jobOf(names.indexOf(name)), "acme", "example.com")}` : whole,
+      names.includes(name)
+        ? `message-id=${formatMessageId(buildJobId(names.indexOf(name)), "acme", "example.com")}`
+        : whole,
   );
   writeFileSync(world.path, log);
   world.mailLog.start();
@@ -147,13 +149,13 @@ test("a message that the MTA gives up ends as failed, with the reason of its las
   await world.restart();
   world.write("postfix/qmgr[1]: 4jWcZx67mFzMCQZ: from=<a@b.test>, status=expired, returned to sender");
   await eventually("it is reported", () => world.reports.length === 1);
-  expect(world.reports[0]).toMatchObject({ jobId: jobOf(1), type: "failed", suppressRecipient: null });
+  expect(world.reports[0]).toMatchObject({ jobId: buildJobId(1), type: "failed", suppressRecipient: null });
   expect(String(world.reports[0]?.result["error"])).toEndWith(": connect to mx[192.0.2.1]:25: Connection refused");
 });
 
 test("of a message with copies, each outcome names whose it is, over a restart, and a give-up everybody who was put off", async () => {
   const world = new World();
-  const id = formatMessageId(jobOf(1), "acme", "example.com", recipientMark("Ann@far.test"));
+  const id = formatMessageId(buildJobId(1), "acme", "example.com", recipientMark("Ann@far.test"));
   const to = (address: string, status: string) =>
     `postfix/smtp[2]: 4jWcZx67mFzMCQZ: to=<${address}>, relay=mx[192.0.2.1]:25, delay=1, ${status}`;
   const deferred = "dsn=4.4.1, status=deferred (host is away)";
@@ -192,13 +194,13 @@ test("a line finds its message after a restart, and a line that was reported is 
   await world.restart();
   world.write(sent("4jWcZx6zzzzMCQZ"));
   await eventually("the second is reported", () => world.reports.length === 2);
-  expect(world.reports.map(({ jobId }) => jobId)).toEqual([jobOf(1), jobOf(2)]);
+  expect(world.reports.map(({ jobId }) => jobId)).toEqual([buildJobId(1), buildJobId(2)]);
   expect(world.telemetry.counts.get("mail_log_lines")).toBe(4);
 });
 
 test("a report that was not accepted is made again after a restart, although later ones were accepted", async () => {
   const world = new World();
-  world.take = ({ jobId }) => (jobId === jobOf(1) ? new Promise(() => {}) : Promise.resolve());
+  world.take = ({ jobId }) => (jobId === buildJobId(1) ? new Promise(() => {}) : Promise.resolve());
   world.write(named("4jWcZx67mFzMCQZ", 1), sent("4jWcZx67mFzMCQZ"), "postfix/qmgr[1]: 4jWcZx67mFzMCQZ: removed");
   world.mailLog.start();
   await world.hasRead(3);
@@ -207,7 +209,7 @@ test("a report that was not accepted is made again after a restart, although lat
   world.take = async () => {};
   await world.restart();
   await eventually("both are reported", () => world.reports.length === 3);
-  expect(world.reports.map(({ jobId }) => jobId)).toEqual([jobOf(2), jobOf(1), jobOf(2)]);
+  expect(world.reports.map(({ jobId }) => jobId)).toEqual([buildJobId(2), buildJobId(1), buildJobId(2)]);
 });
 
 test("a report that is refused is repeated", async () => {
@@ -246,7 +248,7 @@ test("a queue id that comes back stands for the new message, and ids of two inst
   world.write(sent("4014A26E3FF"), sent("4014A26E3FF", "250 Ok", "postfix-out"));
   world.mailLog.start();
   await world.hasRead(7);
-  expect(world.reports.map(({ jobId }) => jobId)).toEqual([jobOf(1), jobOf(2), jobOf(3)]);
+  expect(world.reports.map(({ jobId }) => jobId)).toEqual([buildJobId(1), buildJobId(2), buildJobId(3)]);
 });
 
 test("a message that a filter put back into a queue here is delivered when it leaves for good, and not before", async () => {
@@ -368,8 +370,8 @@ test("a message that keeps its own Message-ID is known by its return path, and i
   const world = new World();
   world.mailLog.start();
   for (const [queueId, job] of [
-    ["4jWcZx67mFzMCQZ", jobOf(1)],
-    ["4jWcZx67mFzMCQY", jobOf(2)],
+    ["4jWcZx67mFzMCQZ", buildJobId(1)],
+    ["4jWcZx67mFzMCQY", buildJobId(2)],
   ]) {
     world.write(
       `postfix/cleanup[1]: ${queueId}: message-id=<their@own.test>`,
@@ -380,5 +382,5 @@ test("a message that keeps its own Message-ID is known by its return path, and i
   await world.hasRead(6);
   await eventually("it is reported", () => world.reports.length === 1);
   // The other job is nobody's.
-  expect(world.reports).toMatchObject([{ jobId: jobOf(1), tenantId: "acme", type: "delivered" }]);
+  expect(world.reports).toMatchObject([{ jobId: buildJobId(1), tenantId: "acme", type: "delivered" }]);
 });

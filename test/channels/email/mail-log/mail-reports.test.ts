@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { formatMessageId, recipientMark } from "../../../../src/channels/email/message-id.ts";
 import { parseMailReport } from "../../../../src/channels/email/reports/mail-report.ts";
 import { Front, linkTokens, OPERATOR_TOKEN } from "../../../http/support/front.ts";
-import { feedbackOf, notificationOf } from "./returned-mail.ts";
+import { buildFeedback, buildNotification } from "./returned-mail.ts";
 
 const JOB = "0199a000-0000-7000-8000-00000000abcd";
 const RECIPIENT = "ann@far.test";
@@ -40,7 +40,7 @@ async function post(body: string | Uint8Array, headers: Readonly<Record<string, 
 }
 
 test("a late bounce is one, and its recipient is suppressed", async () => {
-  expect(await post(notificationOf(SIGNED, GONE))).toEqual({ status: 202, body: { reports: 1 } });
+  expect(await post(buildNotification(SIGNED, GONE))).toEqual({ status: 202, body: { reports: 1 } });
   expect(front.reports).toEqual([
     {
       tenantId: "acme",
@@ -53,30 +53,32 @@ test("a late bounce is one, and its recipient is suppressed", async () => {
 });
 
 test("a bounce is one in whatever case its action is written", async () => {
-  for (const action of ["Failed", "FAILED"]) await post(notificationOf(SIGNED, { ...GONE, action }));
+  for (const action of ["Failed", "FAILED"]) await post(buildNotification(SIGNED, { ...GONE, action }));
   const bounce = { type: "bounced", suppressRecipient: RECIPIENT };
   expect(front.reports).toMatchObject([bounce, bounce]);
 });
 
 test("a bounce suppresses the recipient whose alias led to the address that failed", async () => {
-  await post(notificationOf(SIGNED, { ...GONE, recipient: "a.lee@inner.far.test", originalRecipient: GONE.recipient }));
+  await post(
+    buildNotification(SIGNED, { ...GONE, recipient: "a.lee@inner.far.test", originalRecipient: GONE.recipient }),
+  );
   expect(front.reports).toMatchObject([{ type: "bounced", suppressRecipient: RECIPIENT }]);
 });
 
 test("a complaint is one, and its recipient is suppressed", async () => {
-  for (const type of ["abuse", "Fraud"]) expect((await post(feedbackOf(SIGNED, type))).body).toEqual({ reports: 1 });
+  for (const type of ["abuse", "Fraud"]) expect((await post(buildFeedback(SIGNED, type))).body).toEqual({ reports: 1 });
   const complaint = { tenantId: "acme", jobId: JOB, type: "complained", result: {}, suppressRecipient: RECIPIENT };
   expect(front.reports).toEqual([complaint, complaint] as typeof front.reports);
 });
 
 test.each(["not-spam", "auth-failure", "virus", ""])("feedback of the type %j is no complaint", async (type) => {
-  expect((await post(feedbackOf(SIGNED, type))).body).toEqual({ reports: 0 });
+  expect((await post(buildFeedback(SIGNED, type))).body).toEqual({ reports: 0 });
 });
 
 test.each(["delayed", "delivered", "relayed", "expanded"])(
   "a notification that it was %s reports nothing",
   async (action) => {
-    expect((await post(notificationOf(SIGNED, { ...GONE, action }))).body).toEqual({ reports: 0 });
+    expect((await post(buildNotification(SIGNED, { ...GONE, action }))).body).toEqual({ reports: 0 });
   },
 );
 
@@ -85,20 +87,20 @@ test.each([
   ["5.2.2", "552 5.2.2 over quota"],
   ["5.7.1", "550 5.7.1 rejected due to policy"],
 ])("a failure with status %s suppresses nobody", async (status, diagnostic) => {
-  await post(notificationOf(SIGNED, { recipient: RECIPIENT, status, diagnostic }));
+  await post(buildNotification(SIGNED, { recipient: RECIPIENT, status, diagnostic }));
   expect(front.reports).toMatchObject([{ type: "failed", result: { error: diagnostic }, suppressRecipient: null }]);
 });
 
 test("a status that says nothing is made up for by the one in the diagnostic", async () => {
-  await post(notificationOf(SIGNED, { ...GONE, status: "5.0.0" }));
+  await post(buildNotification(SIGNED, { ...GONE, status: "5.0.0" }));
   expect(front.reports).toMatchObject([{ type: "bounced", result: { enhanced_code: "5.1.1" } }]);
 });
 
 test("nobody but the recipient that the link was signed for is ever suppressed", async () => {
-  await post(notificationOf(SIGNED, { ...GONE, recipient: "boss@far.test" }));
-  await post(notificationOf(UNSIGNED, GONE));
-  await post(notificationOf(SIGNED.replace(TOKEN, `${TOKEN.slice(0, -8)}AAAAAAAA`), GONE));
-  await post(feedbackOf(UNSIGNED));
+  await post(buildNotification(SIGNED, { ...GONE, recipient: "boss@far.test" }));
+  await post(buildNotification(UNSIGNED, GONE));
+  await post(buildNotification(SIGNED.replace(TOKEN, `${TOKEN.slice(0, -8)}AAAAAAAA`), GONE));
+  await post(buildFeedback(UNSIGNED));
   expect(front.reports).toMatchObject([
     { jobId: JOB, type: "failed", suppressRecipient: null },
     { jobId: JOB, type: "failed", suppressRecipient: null },
@@ -110,8 +112,8 @@ test("nobody but the recipient that the link was signed for is ever suppressed",
 test("of a message with copies, a bounce of a copy is named and suppresses nobody", async () => {
   const id = formatMessageId(JOB, "acme", "example.com");
   const copied = SIGNED.replace(id, formatMessageId(JOB, "acme", "example.com", recipientMark(RECIPIENT)));
-  await post(notificationOf(copied, { ...GONE, recipient: "Boss@far.test" }));
-  await post(notificationOf(copied, GONE));
+  await post(buildNotification(copied, { ...GONE, recipient: "Boss@far.test" }));
+  await post(buildNotification(copied, GONE));
   expect(
     front.reports.map(({ type, result, suppressRecipient }) => [type, result["recipient"], suppressRecipient]),
   ).toEqual([
@@ -121,7 +123,7 @@ test("of a message with copies, a bounce of a copy is named and suppresses nobod
 });
 
 test("a link names its job, whatever Message-ID stands beside it", async () => {
-  await post(feedbackOf(SIGNED.replace(JOB, "0199a000-0000-7000-8000-00000000ffff")));
+  await post(buildFeedback(SIGNED.replace(JOB, "0199a000-0000-7000-8000-00000000ffff")));
   expect(front.reports).toMatchObject([{ jobId: JOB }]);
 });
 
@@ -129,9 +131,9 @@ test.each([
   ["somebody's letter", SIGNED],
   [
     "a report within a letter",
-    `Content-Type: multipart/mixed; boundary=x\r\n\r\n--x\r\n${feedbackOf(SIGNED)}\r\n--x--\r\n`,
+    `Content-Type: multipart/mixed; boundary=x\r\n\r\n--x\r\n${buildFeedback(SIGNED)}\r\n--x--\r\n`,
   ],
-  ["a report about a message of others", feedbackOf("Message-ID: <1@example.com>\r\n\r\nHello")],
+  ["a report about a message of others", buildFeedback("Message-ID: <1@example.com>\r\n\r\nHello")],
   ["nothing", ""],
 ])("%s reports nothing", async (_what, text) => {
   expect(await post(text)).toEqual({ status: 202, body: { reports: 0 } });
@@ -139,7 +141,7 @@ test.each([
 
 test("encoded parts are read", async () => {
   const encoded = Buffer.from("Feedback-Type: abuse\r\nVersion: 1\r\n").toString("base64");
-  const text = feedbackOf(SIGNED).replace(
+  const text = buildFeedback(SIGNED).replace(
     /Content-Type: message\/feedback-report[^]*?\r\n--part1/,
     `Content-Type: message/feedback-report\r\nContent-Transfer-Encoding: base64\r\n\r\n${encoded}\r\n--part1`,
   );

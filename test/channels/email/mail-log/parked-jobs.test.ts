@@ -12,7 +12,7 @@ import { accept, first, pullOne, queue, useQueueWorld, world } from "../../../en
 import { eventually } from "../../../support/eventually.ts";
 import { QuietTelemetry } from "../../../support/quiet-telemetry.ts";
 import { startScriptedSmtp } from "../../../support/scripted-smtp.ts";
-import { aTenant, directoryOf } from "../../../support/tenants.ts";
+import { aTenant, createDirectory } from "../../../support/tenants.ts";
 import { LINKS } from "../email-world.ts";
 
 useQueueWorld();
@@ -50,7 +50,7 @@ function follow(shard: number): string {
   })();
   const reports = new DeliveryReports({
     queue,
-    directory: directoryOf([aTenant({ shard })]),
+    directory: createDirectory([aTenant({ shard })]),
     eventStore: { job: async () => null },
     clock: systemClock,
     telemetry,

@@ -6,7 +6,7 @@ import { createTenants, type LoadTenant } from "../../../support/load.ts";
 import { type MailSink, startMailSink } from "../../../support/mail-sink.ts";
 import { type Postfix, postfixMissing, startPostfix } from "../../../support/postfix.ts";
 import { startWaybill, temporaryHome, type Waybill } from "../../../support/waybill.ts";
-import { feedbackOf, notificationOf } from "./returned-mail.ts";
+import { buildFeedback, buildNotification } from "./returned-mail.ts";
 
 const missing = postfixMissing();
 /** `WAYBILL_POSTFIX_MAILS=2000` for the long run. */
@@ -28,7 +28,7 @@ const OUTCOMES: Readonly<Record<string, readonly string[]>> = {
 };
 const KINDS = Object.keys(OUTCOMES);
 
-function kindOf(i: number): string {
+function getKind(i: number): string {
   return KINDS[i % 20] ?? "ok";
 }
 
@@ -84,7 +84,7 @@ describe.skipIf(missing !== null)(`with a real Postfix${missing === null ? "" : 
     return answer.body.job_id;
   }
 
-  async function eventsOf(jobId: string): Promise<{ event_type: string; result: Record<string, unknown> }[]> {
+  async function fetchEvents(jobId: string): Promise<{ event_type: string; result: Record<string, unknown> }[]> {
     return (await waybill.request(tenant.apiKey, "GET", `/v1/jobs/${jobId}/events`)).body.events;
   }
 
@@ -107,10 +107,10 @@ describe.skipIf(missing !== null)(`with a real Postfix${missing === null ? "" : 
         for (let i = from; i < to; i += 20) {
           const recipients = Array.from(
             { length: Math.min(20, to - i) },
-            (_, k) => `${kindOf(i + k)}${i + k}@far.test`,
+            (_, k) => `${getKind(i + k)}${i + k}@far.test`,
           );
           const ids = await Promise.all(recipients.map(send));
-          for (const [k, jobId] of ids.entries()) jobs.set(jobId, kindOf(i + k));
+          for (const [k, jobId] of ids.entries()) jobs.set(jobId, getKind(i + k));
         }
       };
       const startedMs = performance.now();
@@ -133,7 +133,7 @@ describe.skipIf(missing !== null)(`with a real Postfix${missing === null ? "" : 
         const events = await eventually(
           `job ${jobId} (${kind}) has its last event`,
           async () => {
-            const found = await eventsOf(jobId);
+            const found = await fetchEvents(jobId);
             if (found.length >= outcome.length) return found;
             await flushNowAndThen();
             return null;
@@ -160,7 +160,7 @@ describe.skipIf(missing !== null)(`with a real Postfix${missing === null ? "" : 
     const bounced = await send("nouser-once@far.test");
     const failed = await send("policy-once@far.test");
     const last = (jobId: string) =>
-      eventually(`job ${jobId} has its last event`, async () => (await eventsOf(jobId))[1], 30_000);
+      eventually(`job ${jobId} has its last event`, async () => (await fetchEvents(jobId))[1], 30_000);
     expect(await last(bounced)).toMatchObject({
       event_type: "bounced",
       result: { code: 550, enhanced_code: "5.1.1", diagnostic: refused },
@@ -171,7 +171,7 @@ describe.skipIf(missing !== null)(`with a real Postfix${missing === null ? "" : 
     });
     const again = await Promise.all([send("nouser-once@FAR.test"), send("policy-once@far.test")]);
     const first = (jobId: string) =>
-      eventually(`job ${jobId} has an event`, async () => (await eventsOf(jobId))[0], 30_000);
+      eventually(`job ${jobId} has an event`, async () => (await fetchEvents(jobId))[0], 30_000);
     expect(await first(again[0])).toMatchObject({ event_type: "suppressed", result: { reason: "bounced" } });
     expect(await first(again[1])).toMatchObject({ event_type: "sent" });
   }, 300_000);
@@ -183,7 +183,7 @@ describe.skipIf(missing !== null)(`with a real Postfix${missing === null ? "" : 
       eventually(
         `job ${jobId} has ${events} events`,
         async () => {
-          const found = await eventsOf(jobId);
+          const found = await fetchEvents(jobId);
           return found.length >= events ? found.map((event) => event.event_type) : null;
         },
         90_000,
@@ -193,8 +193,8 @@ describe.skipIf(missing !== null)(`with a real Postfix${missing === null ? "" : 
     const { hostname, port: smtpPort } = new URL(postfix.url);
     const elsewhere = createTransport({ host: hostname, port: Number(smtpPort), ignoreTLS: true });
     const comeBack = (raw: string) => elsewhere.sendMail({ envelope: { from: "", to: [`b@${BOUNCE_DOMAIN}`] }, raw });
-    await comeBack(notificationOf(sink.sources.get("late-gone@far.test") ?? "", failure));
-    await comeBack(feedbackOf(sink.sources.get("late-cross@far.test") ?? ""));
+    await comeBack(buildNotification(sink.sources.get("late-gone@far.test") ?? "", failure));
+    await comeBack(buildFeedback(sink.sources.get("late-cross@far.test") ?? ""));
     expect(await has(late.gone, 3)).toEqual(["sent", "delivered", "bounced"]);
     expect(await has(late.cross, 3)).toEqual(["sent", "delivered", "complained"]);
     const again = { gone: await send("late-gone@far.test"), cross: await send("late-cross@far.test") };

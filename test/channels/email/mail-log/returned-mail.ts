@@ -1,5 +1,5 @@
 /** A notification as Postfix writes it (RFC 3464), about the message `original`. */
-export function notificationOf(
+export function buildNotification(
   original: string,
   fields: {
     readonly recipient: string;
@@ -55,7 +55,7 @@ export function notificationOf(
 }
 
 /** Feedback as mailbox providers send it (RFC 5965, appendix B), about the message `original`. */
-export function feedbackOf(original: string, feedbackType = "abuse"): string {
+export function buildFeedback(original: string, feedbackType = "abuse"): string {
   return lines(
     "From: <abusedesk@far.test>",
     "Subject: FW: Hello",

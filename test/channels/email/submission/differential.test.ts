@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => relayed.stop(), 90_000);
 
 /** A file's answer, and its message in lines that end as they do on the way. */
-function caseOf(name: string) {
+function readCase(name: string) {
   const file = readFileSync(join(CORPUS, name), "latin1");
   const end = file.indexOf("\n\n");
   const answer = /^answer: (.*)$/m.exec(file.slice(0, end))?.[1] ?? "";
@@ -56,7 +56,7 @@ async function compare(message: Buffer): Promise<void> {
 
 describe("a mail of another program arrives with its parts as they were", () => {
   test.each(readdirSync(CORPUS))("%s", async (name) => {
-    const { answer, message } = caseOf(name);
+    const { answer, message } = readCase(name);
     if (answer === "arrives") return compare(message);
     expect(await relayed.submit(message)).toStartWith(answer);
   });

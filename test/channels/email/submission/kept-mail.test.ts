@@ -133,12 +133,14 @@ describe("what is sent on", () => {
     };
     const signed = async (body: string) =>
       (await keptMail({ ...common, bytes: bytes(`Subject: s\r\n\r\n${body}`), signer: { domain, key } })).text;
-    const hashOf = (text: string) => /bh=([^;]+);/.exec(text.replace(/\r\n\s+/g, ""))?.[1];
+    const extractBodyHash = (text: string) => /bh=([^;]+);/.exec(text.replace(/\r\n\s+/g, ""))?.[1];
     const relaxed = (body: string) => new Bun.CryptoHasher("sha256").update(bytes(body)).digest("base64");
-    expect(hashOf(await signed("Z\xfcrich  \t x \r\n.dot\r\n\r\n \r\n"))).toBe(relaxed("Z\xfcrich x\r\n.dot\r\n"));
-    expect(hashOf(await signed(""))).toBe(relaxed(""));
+    expect(extractBodyHash(await signed("Z\xfcrich  \t x \r\n.dot\r\n\r\n \r\n"))).toBe(
+      relaxed("Z\xfcrich x\r\n.dot\r\n"),
+    );
+    expect(extractBodyHash(await signed(""))).toBe(relaxed(""));
     const long = `${"y".repeat(900)} \r\n`.repeat(400);
-    expect(hashOf(await signed(long))).toBe(relaxed(long.replaceAll(" \r\n", "\r\n")));
+    expect(extractBodyHash(await signed(long))).toBe(relaxed(long.replaceAll(" \r\n", "\r\n")));
     expect(await signed("Hi\r\n")).toContain(`s=${TEST_SELECTOR}`);
   });
 });

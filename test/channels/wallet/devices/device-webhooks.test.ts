@@ -8,7 +8,7 @@ import { systemClock } from "../../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../../src/runtime/system-random.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { QuietTelemetry } from "../../../support/quiet-telemetry.ts";
-import { aTenant, directoryOf } from "../../../support/tenants.ts";
+import { aTenant, createDirectory } from "../../../support/tenants.ts";
 
 /** A receiver whose calls end when the test says so. */
 class Receiver {
@@ -44,7 +44,7 @@ const TENANTS = ["acme", "globex", "silent"].map((tenantId) => {
   return aTenant({ tenantId, wallet: { apple: null, google: null, templates: new Map(), webhookUrl } });
 });
 
-function open(directory: TenantDirectory = directoryOf(TENANTS)) {
+function open(directory: TenantDirectory = createDirectory(TENANTS)) {
   const receiver = new Receiver();
   const telemetry = new Counting();
   const clock = { ...systemClock, nowMs: () => Date.UTC(2026, 10, 21, 7, 30, 5, 999) };
@@ -61,7 +61,7 @@ const aChange = (changes: Partial<DeviceChange> = {}): DeviceChange => ({
   deviceId: "device-1",
   ...changes,
 });
-const callsOf = (receiver: Receiver, count: number) =>
+const waitForCalls = (receiver: Receiver, count: number) =>
   eventually(`${count} calls`, () => (receiver.calls.length >= count ? receiver.calls : null));
 const soon = () => systemClock.monotonicMs() + 5_000;
 
@@ -69,7 +69,7 @@ describe("telling tenants of devices", () => {
   test("says who, what and when, to the second", async () => {
     const { webhooks, receiver } = open();
     webhooks.note(aChange({ action: "unregister", serial: "Ö/1" }));
-    const [call] = await callsOf(receiver, 1);
+    const [call] = await waitForCalls(receiver, 1);
     expect([call?.url, JSON.parse(call?.json ?? "")]).toEqual([
       "https://acme.example/devices",
       {
@@ -90,7 +90,7 @@ describe("telling tenants of devices", () => {
     async (why) => {
       const { webhooks, receiver, telemetry } = open();
       webhooks.note(aChange());
-      (await callsOf(receiver, 1))[0]?.end(why);
+      (await waitForCalls(receiver, 1))[0]?.end(why);
       await webhooks.stop(soon());
       expect(receiver.calls).toHaveLength(1);
       expect(telemetry.lines).toEqual([
@@ -107,7 +107,7 @@ describe("telling tenants of devices", () => {
   test("leaves a line when it is due and one when it is told, so that a crash between them shows", async () => {
     const { webhooks, receiver, telemetry } = open();
     webhooks.note(aChange());
-    await callsOf(receiver, 1);
+    await waitForCalls(receiver, 1);
     expect(telemetry.lines).toEqual(["info: a device webhook is due"]);
     receiver.calls[0]?.end(null);
     await webhooks.stop(soon());
@@ -139,10 +139,10 @@ describe("telling tenants of devices", () => {
     webhooks.note(aChange());
     webhooks.note(aChange({ action: "unregister" }));
     webhooks.note(aChange({ deviceId: "device-2" }));
-    await callsOf(receiver, 2);
+    await waitForCalls(receiver, 2);
     expect(receiver.calls.map(({ json }) => JSON.parse(json).device_id)).toEqual(["device-1", "device-2"]);
     receiver.calls[0]?.end(null);
-    const third = (await callsOf(receiver, 3))[2];
+    const third = (await waitForCalls(receiver, 3))[2];
     expect(JSON.parse(third?.json ?? "")).toMatchObject({ action: "unregister", device_id: "device-1" });
     for (const call of receiver.calls) call.end(null);
     await webhooks.stop(soon());
@@ -152,7 +152,7 @@ describe("telling tenants of devices", () => {
     const { webhooks, receiver } = open();
     for (let at = 0; at < 100; at += 1) webhooks.note(aChange({ deviceId: `hanging-${at}` }));
     webhooks.note(aChange({ tenantId: "globex" }));
-    const calls = await callsOf(receiver, walletLimits.tenantWebhookCallsMax + 1);
+    const calls = await waitForCalls(receiver, walletLimits.tenantWebhookCallsMax + 1);
     expect(calls.map(({ url }) => url).filter((url) => url.includes("globex"))).toHaveLength(1);
     expect(calls).toHaveLength(walletLimits.tenantWebhookCallsMax + 1);
     await webhooks.stop(0);
@@ -179,14 +179,14 @@ describe("telling tenants of devices", () => {
     const clock = { ...systemClock, setTimer };
     const jobIds = new JobIds(clock, systemRandom);
     const webhooks = new DeviceWebhooks({
-      directory: directoryOf(TENANTS),
+      directory: createDirectory(TENANTS),
       caller: receiver,
       clock,
       jobIds,
       telemetry,
     });
     webhooks.note(aChange());
-    await callsOf(receiver, 1);
+    await waitForCalls(receiver, 1);
     for (const run of timers) run();
     await eventually("it is given up", () => telemetry.results.includes('{"result":"failed"}'));
   });
@@ -195,7 +195,7 @@ describe("telling tenants of devices", () => {
     const { webhooks, receiver, telemetry } = open();
     for (let at = 0; at < 10; at += 1) webhooks.note(aChange({ deviceId: `device-${at}` }));
     const stopped = webhooks.stop(soon());
-    for (let at = 0; at < 10; at += 1) (await callsOf(receiver, at + 1))[at]?.end(null);
+    for (let at = 0; at < 10; at += 1) (await waitForCalls(receiver, at + 1))[at]?.end(null);
     await stopped;
     expect(telemetry.results).toEqual(Array.from({ length: 10 }, () => '{"result":"told"}'));
     webhooks.note(aChange());
@@ -203,7 +203,7 @@ describe("telling tenants of devices", () => {
 
     const hanging = open();
     for (let at = 0; at < 10; at += 1) hanging.webhooks.note(aChange({ deviceId: `device-${at}` }));
-    await callsOf(hanging.receiver, walletLimits.tenantWebhookCallsMax);
+    await waitForCalls(hanging.receiver, walletLimits.tenantWebhookCallsMax);
     await hanging.webhooks.stop(systemClock.monotonicMs());
     expect(hanging.receiver.calls).toHaveLength(walletLimits.tenantWebhookCallsMax);
     expect(hanging.receiver.calls.every(({ signal }) => signal.aborted)).toBe(true);
