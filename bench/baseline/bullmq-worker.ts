@@ -1,6 +1,6 @@
 /**
- * BullMQ's worker with jobs that do nothing: `bun bench/baseline/bullmq-worker.ts <redis url> <concurrency> <jobs>`
- * prints the milliseconds from its start to the last job.
+ * BullMQ's worker with empty jobs: `bun bench/baseline/bullmq-worker.ts <redis url> <concurrency> <jobs>` prints the
+ * milliseconds from its start to the last job.
  */
 import { Worker } from "bullmq";
 import { Redis } from "ioredis";

@@ -1,7 +1,7 @@
 /**
  * The baseline for the e-mail channel: placeholders that are replaced, and nodemailer's own pool, which composes, signs
  * and sends. `bun bench/baseline/nodemailer-pool.ts <smtp url> <mails> <connections> <signed 0|1> <size>` prints its
- * result as JSON. It tracks no links, and signs nothing but the message.
+ * result as JSON. It tracks no links and signs only the message.
  */
 import { generateKeyPairSync, randomUUID } from "node:crypto";
 import nodemailer from "nodemailer";

@@ -1,4 +1,4 @@
-/** The upper bound: the same route, key check and body schema, with nothing behind them. Prints its address. */
+/** The upper bound: the same route, key check and body schema, without a queue behind them. Prints its address. */
 import { Elysia, t } from "elysia";
 import { sendBody } from "./send-body.ts";
 

@@ -13,7 +13,7 @@ export interface AcceptRound extends LoadResult {
   readonly serverMicros: number;
   /** CPU of Redis per request, in microseconds. */
   readonly redisMicros: number;
-  /** Growth of Redis's memory per waiting job; null if nothing is queued. */
+  /** Growth of Redis's memory per waiting job; null for an empty queue. */
   readonly bytesPerJob: number | null;
 }
 
@@ -70,7 +70,7 @@ interface Measurement extends AcceptLoad {
   readonly url: string;
   readonly pid: number;
   readonly keys: readonly string[];
-  /** What is sent; absent: an e-mail. */
+  /** The request to send; an e-mail if absent. */
   readonly request?: { readonly path: string; readonly body: string; readonly jobs: number };
 }
 

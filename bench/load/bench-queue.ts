@@ -3,7 +3,7 @@ import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import { noTelemetry, QUEUE_CHANNELS } from "./bench-world.ts";
 
-/** For a queue on that Redis, with nothing of the app around it. */
+/** Options of a queue on that Redis, without the rest of the app. */
 export function benchQueueOptions(redisUrl: string): RedisQueueOptions {
   return {
     channels: QUEUE_CHANNELS,

@@ -25,7 +25,7 @@ export interface DispatchRound {
   readonly redisMicros: number;
 }
 
-/** Queued jobs and a worker that does nothing with them, each round in a fresh process on the same durable Redis. */
+/** Queued jobs and a worker that discards them, each round in a fresh process on the same durable Redis. */
 export async function dispatchTargets(): Promise<{ targets: readonly DispatchTarget[]; stop(): Promise<void> }> {
   const redis = await startBenchRedis();
   const bullmq = (concurrency: number): DispatchTarget => ({
@@ -46,7 +46,7 @@ export async function dispatchTargets(): Promise<{ targets: readonly DispatchTar
   return { targets: [waybill, bullmq(50), bullmq(100), bullmq(200)], stop: () => redis.stop() };
 }
 
-/** Delivers the given number of queued jobs to a channel that does nothing. */
+/** Delivers the given number of queued jobs to a channel that discards them. */
 export function drainWaybill(redis: RedisServer, jobs: number): Promise<DispatchRound> {
   return drain(redis, jobs, "bench/load/waybill-worker.ts", [redis.url, String(jobs), String(DISPATCH_TENANTS)]);
 }

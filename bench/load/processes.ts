@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { basename } from "node:path";
 
-/** What a process has used so far, according to Linux (proc(5)). */
+/** The CPU time and memory that a process has used so far, as Linux reports them (proc(5)). */
 export interface ProcessUse {
   readonly pid: number;
   /** Its purpose, as far as its command line shows it. */

@@ -37,7 +37,7 @@ export interface VisibilityRow {
   readonly cores: number;
 }
 
-/** The recorder of the embedded default, with jobs that end at a given rate; nothing else runs in its process. */
+/** The recorder of the embedded default, alone in its process, with jobs that end at a given rate. */
 export async function measureRecorder(options: {
   readonly rates: readonly number[];
   readonly seconds: number;
@@ -62,7 +62,7 @@ export async function measureRecorder(options: {
   const jobs = await EndingJobs.queue(queue);
   try {
     const eventsAt = (perSecond: number) => Math.max(20, perSecond * options.seconds);
-    // The CPU of ending jobs alone, while nothing records them.
+    // The CPU of ending jobs alone, without a recorder.
     const alone = new Map<number, number>();
     for (const perSecond of options.rates) {
       alone.set(perSecond, (await used(chdb.pid, () => jobs.end(eventsAt(perSecond), perSecond))).cores);

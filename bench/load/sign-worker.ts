@@ -79,7 +79,7 @@ const certificates = {
 const VARIANTS: Readonly<Record<string, () => Promise<Uint8Array | null>>> = {
   waybill: () => signedBundle(parts, signer, Date.now()),
   "passkit-generator": async () => {
-    // The loop never pauses on its own, so nothing else would ever run.
+    // The loop never pauses on its own, so other tasks would never run.
     await new Promise((resolve) => setImmediate(resolve));
     const buffers = Object.fromEntries(files.map(({ name, bytes }) => [name, Buffer.from(bytes)]));
     return new PKPass({ ...buffers, "pass.json": Buffer.from(JSON.stringify(passJson)) }, certificates).getAsBuffer();

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { eventually } from "../../test/support/eventually.ts";
 import { freePort } from "../../test/support/free-port.ts";
 
-/** Postfix's own sink, which accepts everything and stores nothing. */
+/** Postfix's own sink, which accepts every message and discards it. */
 export interface SmtpSink {
   readonly url: string;
   readonly pid: number;

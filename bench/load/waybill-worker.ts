@@ -1,6 +1,7 @@
 /**
- * The dispatcher on a channel that does nothing: `bun bench/load/waybill-worker.ts <redis url> <jobs> <tenants>` prints
- * the milliseconds from its start to the last settlement. Leases, scheduling, status and events are as in production.
+ * The dispatcher on a channel that discards its jobs: `bun bench/load/waybill-worker.ts <redis url> <jobs> <tenants>`
+ * prints the milliseconds from its start to the last settlement. Leases, scheduling, status and events are as in
+ * production.
  */
 
 import type { Settlement } from "../../src/domain/jobs/queue.ts";

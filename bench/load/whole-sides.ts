@@ -20,7 +20,7 @@ export interface Side {
   readonly name: string;
   /** Starts a process without jobs. */
   start(): Promise<RunningSide>;
-  /** Starts a process that finds a backlog which nobody has worked on: `fill` queues the jobs by its API. */
+  /** Starts a process with an untouched backlog: `fill` queues the jobs through its API. */
   startWithBacklog(fill: (side: RunningSide) => Promise<void>): Promise<RunningSide>;
   /** Removes what all rounds share. */
   end(): Promise<void>;

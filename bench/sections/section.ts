@@ -8,7 +8,7 @@ export interface SectionOptions {
   readonly rate: number;
   /** Duration of a sustained load, for sections that look for growth. */
   readonly minutes: number;
-  /** Only checks that it runs: the figures mean nothing. */
+  /** Only checks that the section runs; the figures are meaningless. */
   readonly smoke: boolean;
 }
 

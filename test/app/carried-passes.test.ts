@@ -31,7 +31,7 @@ let passes: PassWorld;
 let google: GoogleWorld;
 let calls: string[] = [];
 let outcomes: (GoogleOutcome | null)[] = [];
-/** What the relay gets, and what it answers. */
+/** The messages that the relay received, and its answer. */
 let got: string[] = [];
 let answers: Outcome[] = [];
 let carrier: PassCarrier;
@@ -54,7 +54,7 @@ beforeEach(async () => {
 });
 afterEach(() => google.close());
 
-/** A process that knows nothing of what others did. */
+/** A process without knowledge of the others' work. */
 function anotherProcess(changes: Partial<CarriedPasses> = {}): PassCarrier {
   google.restart();
   const { passes: store } = passes.registry;
@@ -220,7 +220,7 @@ test("a suppressed recipient's token is given back, also of a payload that is st
   for (const stored of [undefined, { sha256: "", bytes: 1 }]) {
     const job = { ...(await aMessage("apple")), suppressed: "manual" as const };
     await channel().giveBack?.(stored === undefined ? job : { ...job, stored, payload: "" });
-    // Nobody can try it again, so nothing of the pass is kept.
+    // The job cannot be retried, so no trace of the pass is kept.
     expect([await tokens(), await readState(job.passId)]).toEqual([before, undefined]);
   }
   const nobodyAsks = () => Promise.reject(new Error("nobody asks"));

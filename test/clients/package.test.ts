@@ -12,7 +12,7 @@ const CLIENT = join(ROOT, "clients/typescript");
 
 let home: Awaited<ReturnType<typeof temporaryHome>>;
 let server: Waybill;
-/** Of a program that has the client installed. */
+/** The path of a program that has the client installed. */
 let program: string;
 
 beforeAll(async () => {

@@ -5,7 +5,7 @@ export interface PageBlock {
   readonly line: number;
   /** Why the test does not run it; null: it does. */
   readonly notRun: string | null;
-  /** What the page prints below it; null: nothing. */
+  /** The output that the page prints below it; null if there is none. */
   readonly answer: { readonly language: "json" | "text"; readonly text: string } | null;
 }
 

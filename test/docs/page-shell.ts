@@ -26,7 +26,7 @@ export class PageShell {
     const entries = (await readdir(ROOT)).filter((name) => ![".git", ".waybill", ".bin"].includes(name));
     await Promise.all(entries.map((name) => symlink(join(ROOT, name), join(folder, name))));
     await symlink(home, join(folder, ".waybill"));
-    // What `npm start -- …` comes to once everything is installed.
+    // The command that `npm start -- …` runs once everything is installed.
     await mkdir(join(folder, ".bin"));
     const npm = `#!/bin/sh\nshift 2\nexec '${process.execPath}' src/main.ts "$@"\n`;
     await writeFile(join(folder, ".bin/npm"), npm, { mode: 0o755 });
@@ -41,7 +41,7 @@ export class PageShell {
     return new PageShell(folder, bash);
   }
 
-  /** What the block printed. Rejects if a command of it failed. */
+  /** Runs the block and returns its output. Rejects if a command of it failed. */
   async run(language: string, text: string): Promise<string> {
     this.blocks += 1;
     const file = join(this.folder, `block-${this.blocks}.${language === "python" ? "py" : language}`);

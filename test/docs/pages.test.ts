@@ -23,7 +23,7 @@ const FIRST = ["quick-start.md", "sending.md", "events.md", "operating.md"];
 const ELSEWHERE = "adding-a-channel.md";
 const CLIENT = join(import.meta.dir, "../../clients/typescript/waybill.ts");
 const PAGE_MS_MAX = 120_000;
-/** What a reader asks for a moment too early is there within ten seconds. */
+/** A result that a reader requests a moment too early is there within ten seconds. */
 const TRIES = 50;
 const PAUSE_MS = 200;
 
@@ -110,7 +110,7 @@ test.each(["../README.md", ...FIRST, ...pages])(
   PAGE_MS_MAX,
 );
 
-/** What the reader of a domain's records does. */
+/** Publishes the domain's records, as a reader of the page would. */
 function publishRecordsIn(output: string): void {
   const records = /"DNSRecords":\{"relay":(\[[^\]]*\])\}/.exec(output)?.[1];
   if (records !== undefined && dns.zone.size === 0) dns.publish(JSON.parse(records));

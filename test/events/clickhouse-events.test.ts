@@ -54,7 +54,7 @@ const everything = (tenantId: string, changes: Partial<EventQuery> = {}): EventQ
   ...changes,
 });
 
-/** What the reader is to answer for a row. */
+/** The event that the reader must return for a row. */
 const shown = ({ eventId, type, result, jobId, channel }: StoredEventRow): TenantEvent => ({
   eventId,
   type,
@@ -149,7 +149,7 @@ describe("an event store", () => {
     expect(await eventStore.reader.job(mine, jobId)).toBeNull();
     const job = await eventStore.reader.job(other, jobId);
     expect(job).toMatchObject({ status: "success", attempts: 1 });
-    // Nobody has retried it.
+    // The job has not been retried.
     expect(job).not.toHaveProperty("began");
   });
 
@@ -392,7 +392,7 @@ test("a call that is not answered in time is given up, one queued behind it as w
   const hasty = new ClickHouse({ client: engine.server.writer, clock: systemClock, timeoutMs: 100 });
   const patient = new ClickHouse({ client: engine.server.writer, clock: systemClock, timeoutMs: 20_000 });
   const { database } = (await engine.eventStore("conform")).target;
-  // More than there are connections, so that nothing else gets its turn.
+  // More than there are connections, so that other queries wait.
   const slow = Array.from({ length: 20 }, () => hasty.rows("SELECT sleep(1)"));
   const givenUp = await Promise.allSettled([
     ...slow,

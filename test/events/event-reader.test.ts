@@ -42,7 +42,7 @@ const ROWS: readonly StoredEventRow[] = [
   row(5, { jobId: ENDED, finished: { status: "success", attempts: 1, result: { id: "x" } } }),
 ];
 
-/** What endpoints may rely on, with the event store on ClickHouse and with the one of the HTTP tests. */
+/** The guarantees that endpoints rely on, for the event store on ClickHouse and for the one of the HTTP tests. */
 interface Opened {
   readonly reader: EventReader;
   readonly feed: EventFeed;

@@ -20,7 +20,7 @@ const COLUMNS = ["tenant_id", "event_id", "created_at", "job_id", "channel", "ev
 let engine: Awaited<ReturnType<typeof startEngine>>;
 let eventStore: TestEventStore;
 let exports: ClickHouseEventExport;
-/** In the engine's own, outside of which it reads nothing. */
+/** A folder inside the engine's own, since it reads no files outside of that. */
 let folder: string;
 
 beforeAll(async () => {
@@ -63,7 +63,7 @@ const stored = (where = "1") =>
   eventStore.reading.rows(`SELECT tenant_id, event_id, concat(replaceOne(toString(created_at), ' ', 'T'), 'Z'), toString(job_id),
   toString(channel), toString(event_type), result, toString(failure_class) FROM exported.events WHERE ${where} ORDER BY tenant_id, event_id`);
 
-/** What a result is in a file: the object, or an empty one where it was damaged. */
+/** The results as a file has them: the object, or an empty one where it was damaged. */
 function repaired(rows: readonly (readonly unknown[])[]): readonly (readonly unknown[])[] {
   return rows.map((row) => row.with(6, row[6] === "broken\n" ? {} : JSON.parse(String(row[6]))));
 }

@@ -15,7 +15,7 @@ import { type RedisServer, startRedis } from "../support/redis.ts";
 
 const DAY_MS = 86_400_000;
 const DAYS = 31;
-/** Of the days before, a third of them wallet's, which the list leaves out unless asked. */
+/** Events of the days before, a third of them wallet's, which the list leaves out unless asked. */
 const HISTORY = 30_000;
 /** A machine that writes faster than it reads would read more with each round, without end. */
 const WRITTEN_MAX = 20_000;
@@ -70,7 +70,7 @@ async function readDownTo(newest: number): Promise<number[]> {
     const path = `/v1/events?from=${day(firstDayMs)}&to=${day(Date.now())}&limit=500${cursor === 0 ? "" : `&cursor=${cursor}`}`;
     const answer = await fetch(`${front.url}${path}`, { headers: { "x-api-key": front.apiKey } });
     expect(answer.status).toBe(200);
-    // What the route is documented to answer.
+    // The route's documented answer.
     const body = (await answer.json()) as Page;
     for (const { event_id } of body.events) {
       if (event_id <= newest) return ids;
@@ -103,7 +103,7 @@ test("a client that pages a whole month while events are written sees each of th
   expect([...missing]).toEqual([]);
   expect(seen.length).toBeGreaterThanOrEqual((HISTORY * 2) / 3);
 
-  // Then it comes back again and again for what is new: nothing ever appears below what it has seen.
+  // Then it comes back again and again for new events: none ever appears below those it has seen.
   let newest = seen[0] ?? 0;
   for (let rounds = 0; rounds < 12 || sent.length < 1_000; rounds += 1) {
     const fresh = await readDownTo(newest);

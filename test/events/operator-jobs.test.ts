@@ -15,7 +15,7 @@ import { openRegistryDatabase } from "../support/registry-database.ts";
 const ids = new JobIds(systemClock, systemRandom);
 let front: Front;
 let metrics: Awaited<ReturnType<EventMetrics["metrics"]>> = [];
-/** What the process that delivers answers; an error: it cannot be asked. */
+/** The answer of the process that delivers; an error if it cannot be reached. */
 let answer: OwnersAnswer | Error | null = null;
 beforeAll(async () => {
   const ask = async () => {

@@ -49,7 +49,7 @@ test("an event store that a power cut left a hundred empty parts of sums opens, 
     return clickhouse.rows("SELECT path FROM system.parts WHERE table = 'events_hourly' AND active");
   });
   expect(places).toHaveLength(PARTS);
-  // What a file system leaves of a file that was not synced: its name.
+  // A file system keeps only the name of a file that was not synced.
   for (const [place] of places) {
     const part = String(place);
     for (const file of await readdir(part)) await truncate(join(part, file), 0);

@@ -181,7 +181,7 @@ for (const where of ["in the outbox", "recorded", "gone from the queue"] as cons
     expect(waitsInLife(again)).toBe(0);
     expect(Math.abs((again.retriedAtMs ?? 0) - Date.now())).toBeLessThan(10_000);
 
-    // What is late of the former life changes nothing.
+    // Late messages of the former life change no state.
     await queue.settle(owner, [sending(first)]);
     expect((await queue.job(tenant, jobId))?.status).not.toBe("success");
     await queue.settle(owner, [sending(again)]);

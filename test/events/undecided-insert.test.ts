@@ -52,7 +52,7 @@ test("an insert that replicas left undecided is repeated only once it cannot sho
   await expect(writer.write("undecided-1", rows)).rejects.toBeInstanceOf(TransportError);
   await expect(writer.write("undecided-1", rows, "again")).rejects.toThrow("still be under way");
   expect([inserts, await stored("late")]).toEqual([1, [0, 0]]);
-  // It shows after all: nothing is to be done.
+  // The insert shows after all, so there is no work left.
   await (late as (() => Promise<unknown>) | null)?.();
   clock.skip(30_000);
   await writer.write("undecided-1", rows, "again");

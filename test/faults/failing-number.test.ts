@@ -53,7 +53,7 @@ test(
     const queued = await Promise.all(Array.from({ length: QUEUED }, () => sendChat(waybill, failing)));
     const besideFromMs = Date.now();
     const beside = await sendChats(waybill, healthy, SECONDS);
-    // What was under way together before the first answer says nothing about what follows.
+    // Attempts that were in flight together before the first answer do not predict the later ones.
     const [firstMs = 0, untilMs] = [callsAtMs[0], Date.now()];
     const later = callsAtMs.filter((atMs) => atMs > firstMs + FIRST_ANSWERS_MS);
     const callsPerSecond = (later.length * 1000) / (untilMs - firstMs);

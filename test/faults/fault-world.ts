@@ -7,7 +7,7 @@ import { SEED_MASTER_KEY, type SeedTenant, seedTenants } from "../support/seed-t
 import { Undo } from "../support/undo.ts";
 import { type StartOptions, startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
 
-/** What fault tests do to whole processes. Everything that is started here ends with `undo.run()`. */
+/** The operations of fault tests on whole processes. Everything that is started here ends with `undo.run()`. */
 export class FaultWorld {
   readonly undo = new Undo();
 
@@ -46,7 +46,10 @@ export function formatHost(index: number): string {
   return `127.1.${Math.floor(index / 250)}.${(index % 250) + 1}`;
 }
 
-/** Of a test on a very busy machine. On a quiet one each takes half a minute; its waits have bounds of their own. */
+/**
+ * The time limit of a test on a very busy machine. On a quiet one each takes half a minute; its waits have bounds of
+ * their own.
+ */
 export const TEST_LIMIT_MS = 240_000;
 
 export const MAIL = { to_address: "ann@example.com", subject: "Hello", html: "<p>Hello</p>" };
@@ -92,7 +95,7 @@ export async function waitForEnds(
     );
     const waiting = left.filter(({ jobId }) => !ends.has(jobId));
     if (waiting.length === left.length) await Bun.sleep(100);
-    // Those that were asked go behind the others.
+    // Jobs that were just polled go behind the others.
     left = [...waiting.slice(asked.length), ...waiting.slice(0, asked.length)];
   }
   return ends;
@@ -103,7 +106,7 @@ export async function untilOwned(redis: RedisServer, shards = 16, withinMs = 60_
   await eventually("every shard has an owner", async () => !(await readOwners(redis, shards)).includes(null), withinMs);
 }
 
-/** Who owns each shard's mail; null: nobody. */
+/** Reads the owner of each shard's deliveries; null where a shard has none. */
 export function readOwners(redis: RedisServer, shards: number): Promise<readonly (string | null)[]> {
   const keys = Array.from({ length: shards }, (_, shard) => `wb:{s${String(shard).padStart(2, "0")}}:lease:dispatcher`);
   return Promise.all(keys.map((key) => redis.client.hget(key, "owner")));
@@ -144,8 +147,8 @@ export function mebibytes(bytes: number): number {
 }
 
 /**
- * A bound for a time beside a fault: generous for a quiet machine, and on a busy one four times what it took without the
- * fault. What it guards against is ten times as much.
+ * A bound for a time beside a fault: generous for a quiet machine, and on a busy one four times what it took without
+ * the fault. The delays that it guards against are ten times as long.
  */
 export function boundMs(usualMs: number, aloneMs: number): number {
   return Math.max(usualMs, 4 * aloneMs);

@@ -17,7 +17,7 @@ import {
 } from "./fault-world.ts";
 
 const SHARDS = 8;
-/** Of a message of the slow tenants: longer than anything that a neighbour should notice. */
+/** The duration of a delivery for the slow tenants: longer than any delay that a neighbour should notice. */
 const SLOW_MS = readSize("SLOW_DELIVERY_MS", 12_000);
 const NEIGHBOURS = 16;
 /** The aim is two seconds; what it was is the slowest delivery's time. */

@@ -7,7 +7,9 @@ const TENANTS = readSize("BACKLOG_TENANTS", 14);
 const MESSAGES = readSize("BACKLOG_MESSAGES", 8);
 const MEBIBYTE = 1024 * 1024;
 const MESSAGE_BYTES = readSize("BACKLOG_BYTES", MEBIBYTE);
-/** Of the wire between Redis and the process that delivers. Reading all that waits takes longer than any deadline. */
+/**
+ * The throughput between Redis and the process that delivers. Reading all that waits takes longer than any deadline.
+ */
 const BYTES_PER_SECOND = readSize("BACKLOG_BYTES_PER_SECOND", 10 * MEBIBYTE);
 
 const world = new FaultWorld();
@@ -21,10 +23,10 @@ test(
     const wanted = Array.from({ length: TENANTS }, (_, i) => ({ id: `large-${i}` }));
     const { home, tenants } = await world.seededHome(wanted);
     const urls = { REDIS_URL: redis.url, SMTP_URL: relay.url() };
-    // Nobody delivers while they are accepted.
+    // No process delivers while they are accepted.
     const front = await world.start(home, { ...urls, ROLES: "api" });
     const text = "x".repeat(MESSAGE_BYTES);
-    // What the tenant's quota of the queue refuses is not accepted, and not part of the promise.
+    // A job that exceeds the tenant's quota of the queue is not accepted, and not part of the promise.
     const jobs = await sendMany(
       front,
       TENANTS * MESSAGES,

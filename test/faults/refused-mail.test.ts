@@ -34,7 +34,7 @@ test(
     const beforeBytes = await usedBytes(redis);
     await refuse(MAILS);
     let grownBytes = 0;
-    // What it takes to try them again is in the outbox until the event store has it.
+    // The outbox keeps the data for another try until the event store has it.
     await eventually(
       "the contents have left",
       async () => {
@@ -55,7 +55,7 @@ test(
 );
 
 async function usedBytes(redis: RedisServer): Promise<number> {
-  // What was freed is given back in the background.
+  // The allocator returns freed memory in the background.
   await redis.client.call("MEMORY", "PURGE");
   return Number(/used_memory:(\d+)/.exec(await redis.client.info("memory"))?.[1]);
 }

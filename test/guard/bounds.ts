@@ -1,11 +1,11 @@
 import { expect } from "bun:test";
 
 /**
- * What a job may cost in things that can be counted. A count is the same on a busy machine as on an idle one, so a bound
- * stands close to it: `counted` is what it came to when the bound was set last, `most` what is let pass. A change that
- * makes one smaller lowers both; one that has to make it larger raises them here, where it is seen.
+ * The countable costs of a job. A count is the same on a busy machine as on an idle one, so a bound stands close to it:
+ * `counted` is what it came to when the bound was set last, `most` what is let pass. A change that makes one smaller
+ * lowers both; one that has to make it larger raises them here, where it is seen.
  *
- * Those that depend on how many jobs happen to go together (dispatch, the whole path) have more room.
+ * Figures that depend on how many jobs happen to go together (dispatch, the whole path) have a wider margin.
  */
 const BOUNDS = {
   // Accepting, 64 requests at a time: the first goes alone, the others together.
@@ -43,7 +43,7 @@ export function expectWithin(what: Bounded, count: number): void {
   expect(count, why).toBeLessThanOrEqual(most);
 }
 
-/** Fails where waste that was planted is not over the bound: a bound that nothing breaks guards nothing. */
+/** Fails unless the planted waste exceeds the bound: a bound that cannot be broken is useless. */
 export function expectOver(what: Bounded, count: number): void {
   expect(count, `${what}: planted waste is let pass`).toBeGreaterThan(BOUNDS[what].most);
 }

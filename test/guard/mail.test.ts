@@ -102,7 +102,7 @@ async function countParses(work: () => Promise<void>): Promise<number> {
   }
 }
 
-/** Objects that are still there after `work`, once nobody needs them. */
+/** Counts the objects that are still there after `work`, once they are unreferenced. */
 async function objectsLeftBy(work: () => Promise<void>): Promise<number> {
   const before = objects();
   await work();

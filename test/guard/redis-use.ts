@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
 
-/** What Redis was asked to do, by its own counters: the same on a busy machine as on an idle one. */
+/** The commands and bytes of Redis, by its own counters: the same on a busy machine as on an idle one. */
 export interface RedisUse {
   /** Script calls: each is a round trip, and at most one write to the disk. */
   readonly scripts: number;

@@ -66,7 +66,7 @@ test("the default process makes no more calls and inserts per e-mail than it has
   }
 }, 300_000);
 
-/** What Redis is asked a second while `work` runs. */
+/** Measures Redis's commands per second while `work` runs. */
 async function measureRate(redis: Redis, work: () => Promise<unknown>): Promise<RedisUse> {
   const begunMs = performance.now();
   const use = await measureRedisUse(redis, work);

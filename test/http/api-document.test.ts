@@ -140,7 +140,7 @@ describe("the API document", () => {
       const body = nodeAt(document, "paths", path, "post", "requestBody", "content", "application/json");
       for (const name of Object.keys(nodeAt(body, "examples"))) {
         const answer = await send(nodeAt(body, "examples", name, "value"));
-        // Tokens, which this tenant has none of, are asked for once nothing is wrong with a message and its pass.
+        // Tokens, which this tenant lacks, are checked once a message and its pass are valid.
         expect([path, name, answer.status]).toEqual([path, name, name === "pass" ? 402 : 202]);
       }
     }
@@ -148,7 +148,7 @@ describe("the API document", () => {
 
   test("shows examples of operators' bodies that the service accepts", async () => {
     for (const [name, call] of operations()) {
-      // The token of the example is nobody's.
+      // The token of the example is unknown.
       if (call["requestBody"] === undefined || !name.includes("/dash/api/") || name.endsWith("/session")) continue;
       const content = nodeAt(call, "requestBody", "content");
       if (!isNode(content["application/json"])) continue;

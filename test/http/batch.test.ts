@@ -10,7 +10,7 @@ import { type Answer, Front } from "./support/front.ts";
 let front: Front;
 /** How many jobs each call counts for, in its tenant's bill. */
 const noted: number[] = [];
-/** What the operators' overview is told. */
+/** The updates that the operators' overview receives. */
 const watched: (readonly [channel: string, jobs: number])[] = [];
 
 beforeAll(async () => {
@@ -36,7 +36,7 @@ function send(body: unknown, headers: Readonly<Record<string, string>> = {}): Pr
 }
 
 function getBody({ body }: Answer): BatchBody {
-  // What the document declares; `every-endpoint.test.ts` holds the answers to it.
+  // As the document declares; `every-endpoint.test.ts` holds the answers to it.
   return body as unknown as BatchBody;
 }
 
@@ -271,7 +271,7 @@ test("messages that take long to check are made few at a time, in turn with othe
     throw new Error("nothing is accepted");
   };
   const maker = { body: { defaults: {}, messages: mails(7) }, members: new Set<string>(), accept, toJob };
-  // Of the door, messages use these parts alone.
+  // Messages use only these parts of the front door.
   const messages = new BatchMessages(door as unknown as FrontDoor, aTenant(), maker);
   const ids = { jobId: String, isQueued: () => false };
   const pieces: number[] = [];

@@ -167,7 +167,7 @@ describe("a connection", () => {
 });
 
 test("a silent connection outlives a balancer's minute, at every listener", async () => {
-  // What Bun does with it was seen once, in a test of 80 seconds: it closes a connection up to 4 s early.
+  // Bun's own behaviour was seen once, in a test of 80 seconds: it closes a connection up to 4 s early.
   const serve = spyOn(Bun, "serve");
   const other = await Front.start();
   const ports = {

@@ -199,8 +199,8 @@ const OTHERS = [
 /** Members in which null has a meaning of its own: it removes what is there. */
 const REMOVED_BY_NULL = ["pass_data", "class_data", "defaults"];
 /**
- * Where the document says that an object may have members that it does not name. Of a chat message: values by name, and what is the
- * provider's own; of a fallback: the members of a send on its channel.
+ * Where the document says that an object may have members that it does not name. In a chat message: values by name, and
+ * the provider's own objects; in a fallback: the members of a send on its channel.
  */
 const OPEN = new RegExp(
   `\\.(?:${OTHERS.join("|")})\\b|^send\\w+\\.fallback\\[\\]\\.send$|^sendWhatsapp.*\\.(?:params|(?:components|parameters|contacts)\\[\\](?:\\.name)?|action)$|^updatePass\\.pass_data(?:$|\\.\\w+$|\\.(?:textModulesData|loyaltyPoints|secondaryLoyaltyPoints)\\b)`,
@@ -378,7 +378,7 @@ function isCheckedAsTheTenantsOwn({ id, bodies }: Documented): boolean {
 const listSchemas = (bodies: Documented["bodies"]) =>
   Object.entries(bodies).map(([type, { schema }]) => [type, schema]);
 
-/** What is wrong with a message of a batch is an error of its index; the single call's requests show what can be wrong. */
+/** An invalid message of a batch is an error of its index; the single call's requests cover its possible faults. */
 function isOfBatchedMessage({ operation, how }: Case): boolean {
   return operation.id.endsWith("Batch") && /^its body \.(?:defaults|messages \[0\])/.test(how);
 }

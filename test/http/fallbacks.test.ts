@@ -176,7 +176,7 @@ describe("under an Idempotency-Key", () => {
 
   test("a process that dies between the fallback and the message leaves the key free", async () => {
     const key = { "Idempotency-Key": "k-3" };
-    // Counted, looked up, the fallback queued; then nothing answers.
+    // The call is counted, the job looked up and the fallback queued; then the queue stops answering.
     front.queue.failAfter(3, new TransportError("no answer"));
     const cut = await front.send(body, key);
     expect(cut.status).toBe(500);

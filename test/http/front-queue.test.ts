@@ -35,7 +35,7 @@ function newJob(changes: Partial<NewJob> = {}): NewJob {
   };
 }
 
-/** What endpoints may rely on, with the queue in Redis and with the one of the HTTP tests. */
+/** The guarantees that endpoints rely on, for the queue in Redis and for the one of the HTTP tests. */
 function conformance(name: string, open: () => Promise<Opened>): void {
   describe(name, () => {
     let opened: Opened;

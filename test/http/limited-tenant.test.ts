@@ -72,7 +72,7 @@ describe("a tenant over its limit", () => {
     clock.forward(5_500);
     expect(await retryAfter()).toBeWithin(9, 13);
     front.queue.emptyWindows();
-    // It goes on asking, and that counts for nothing.
+    // It goes on asking, and the refused calls do not count.
     for (let n = 0; n < 5; n++) expect((await front.send(SEND)).status).toBe(429);
     clock.forward(11_500);
     expect((await front.send(SEND)).status).toBe(202);

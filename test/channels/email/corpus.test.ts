@@ -10,7 +10,7 @@ import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { linkTokens } from "./email-world.ts";
 
-/* What mail servers really write, with the right answer: a case is a line or a file (docs/design/email.md). */
+/* Replies of real mail servers with the right answer: each case is a line or a file (docs/design/email.md). */
 
 const CORPUS = join(import.meta.dir, "corpus");
 const JOB = "0199a000-0000-7000-8000-00000000abcd";

@@ -241,7 +241,7 @@ describe("hostile input", () => {
     const headers = parseHeaders(message.source);
     expect(headers.map(([name]) => name).sort()).toEqual(HEADERS);
     expect(new Map(headers).get("To")?.endsWith(`<${message.to}>`)).toBe(true);
-    // The name must read as one: nothing outside quotes or encoded words may separate addresses.
+    // The name must read as one: only quotes or encoded words may contain characters that separate addresses.
     const name = new Map(headers).get("To")?.slice(0, -message.to.length - 2) ?? "";
     expect(name.replace(/"(?:[^"\\]|\\.)*"/g, "").replace(/=\?[^?\s]+\?[QB]\?[^?\s]*\?=/g, "")).not.toMatch(
       /[,;:<>@"]/,
@@ -523,7 +523,7 @@ test("an address that is no SMTP URL is refused at the start, without repeating 
   }
 });
 
-/** What a reader makes of encoded words (RFC 2047, 6.2), wherever they stand. */
+/** Decodes encoded words (RFC 2047, 6.2) as a reader does, wherever they stand. */
 function decoded(value: string): string {
   const decodeBytes = (encoding: string, text: string) =>
     encoding.toUpperCase() === "B"

@@ -131,7 +131,7 @@ describe("what is tracked", () => {
       opens: true,
       clicks: false,
     });
-    // A template that only lends its subject says nothing.
+    // A template that only lends its subject leaves tracking undecided.
     expect(await checkTracking({ template: undefined, html, subject: "s" }, { template: clean })).toMatchObject({
       opens: true,
     });

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { failureReport } from "../../../src/channels/email/failure-report.ts";
 
-/* What the words mean is in corpus/replies. */
+/* The meaning of the words is tested in corpus/replies. */
 
 const classifyFailure = (failure: Partial<Parameters<typeof failureReport>[0]>) =>
   failureReport({ recipient: null, enhancedCode: null, command: "RCPT TO", text: "", ...failure }).type;

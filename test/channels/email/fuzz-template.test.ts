@@ -126,7 +126,7 @@ test(
   FUZZ_TIMEOUT_MS,
 );
 
-/** What a mail program makes of HTML: its elements with their attributes' names, and nothing else. */
+/** Parses HTML as a mail program does: only its elements, with their attributes' names. */
 function structure(html: string): string[] {
   const seen: string[] = [];
   new HTMLRewriter()

@@ -447,7 +447,7 @@ test.skipIf(!hasPython)(
     const lines = (await new Response(python.stdout).text()).trim().split("\n");
     expect(lines).toHaveLength(mails.length);
     for (const [i, mail] of mails.entries()) {
-      const read = JSON.parse(lines[i] ?? "{}") as Reading; // What the reader prints.
+      const read = JSON.parse(lines[i] ?? "{}") as Reading; // The reader's output.
       expect([read.subject, read.to, read.from, read.defects]).toEqual([mail.subject, mail.toName, mail.fromName, 0]);
       // A message that is one part alone ends with a line end, its own or not.
       const end = mail.text === null ? /(?:\r\n)$/ : /$/;

@@ -94,7 +94,7 @@ describe("mail of a verified domain", () => {
         "list-unsubscribe-post",
       ]),
     );
-    // The body's whole length: nothing can be appended to it.
+    // The signature covers the body's whole length, so no text can be appended to it.
     expect(signature["l"]).toBeUndefined();
   });
 

@@ -14,7 +14,7 @@ import { emailJob, inEachStep, LINKS } from "./email-world.ts";
 const NEVER = new AbortController().signal;
 const FROM = { address: "no-reply@waybill.test", name: "Waybill" };
 const SHORT = { turnMs: 5_000, connectMs: 500, readyMs: 1_000, ...inEachStep(1_000), idleMs: 1_000 };
-/** As with live providers, and nothing allowed besides. */
+/** The guard of live providers, without exceptions. */
 const STRICT = new NetworkGuard({ allow: [], publicAllowed: true });
 const FORBIDDEN: Outcome = { kind: "failed", error: "your mail server is at an address that must not be connected to" };
 const NAME = "relay.acme.test";
@@ -85,7 +85,7 @@ describe("a tenant's own relay inside the platform", () => {
     const channel = await aChannel({ ownRelays: STRICT });
     expect(await deliver(channel, owner(`smtp://127.0.0.1:${here.port}`))).toMatchObject(FORBIDDEN);
     expect(await deliver(channel, owner(`smtp://[::1]:${six.port}`))).toMatchObject(FORBIDDEN);
-    // Whether anybody listens there shows in nothing.
+    // The error is the same whether a server listens there or not.
     await here.stop();
     expect(await deliver(channel, owner(`smtp://127.0.0.1:${here.port}`))).toMatchObject(FORBIDDEN);
     expect([here.connections, six.connections]).toEqual([0, 0]);

@@ -12,7 +12,7 @@ type Verdict = readonly [code: number, text: string];
 const SLOWER: Verdict = [451, "4.7.1 Too much mail from you, try again later"];
 const NEVER = new AbortController().signal;
 
-/** What the mail server says of each domain, at RCPT TO or behind the message; others are taken. */
+/** The mail server's answers by domain, at RCPT TO or after the message; it accepts all other domains. */
 const atRcpt = new Map<string, Verdict>();
 const atData = new Map<string, Verdict>();
 let asked = 0;

@@ -45,7 +45,7 @@ function aPool(server: Partial<SmtpServer> & { readonly port: number }) {
   return { pool, swaps };
 }
 
-/** With a certificate that names nobody. */
+/** Its certificate contains no host name. */
 async function aServer(options: SMTPServerOptions) {
   const taken: boolean[] = [];
   const server = new SMTPServer({

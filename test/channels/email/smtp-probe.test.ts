@@ -41,7 +41,7 @@ beforeAll(async () => {
 
 afterAll(() => new Promise<void>((resolve) => relay.close(() => resolve())));
 
-/** A server that says `greeting` to every client, and nothing more. */
+/** A server that sends only `greeting` to every client. */
 async function withServer<T>(
   greeting: string | null,
   use: (url: string, sockets: Set<Socket>) => Promise<T>,

@@ -106,7 +106,7 @@ test("@slow.test is accepted after ten seconds and not before", async () => {
   const slow = hand(sandbox.url, "x@slow.test", letter("slow")).then((said) => {
     answer = said;
   });
-  // The answer to mail that came later shows that the slow one is being held, and holds up nobody.
+  // The answer to mail that came later shows that the slow one is being held without delaying others.
   await hand(sandbox.url, "ana@example.test", letter("quick"));
   await clock.advance(9_999);
   expect([answer, sandbox.inbox.messages("x@slow.test", 1)]).toEqual(["", []]);

@@ -25,7 +25,7 @@ afterEach(async () => {
   for (const stop of open.splice(0).reverse()) await stop();
 });
 
-/** What a server does with what came so far on a connection: answers how much of it it has taken. */
+/** How a server handles the bytes received so far on a connection: returns the number that it has consumed. */
 type Manners = (text: string, socket: Socket, nth: number) => number;
 
 interface RawServer {
@@ -497,7 +497,7 @@ describe("a server that speaks before it is asked", () => {
     const { port } = between.address() as AddressInfo;
     const session = new SmtpSession(buildPlace(port, "mail.test"), SHORT, () => {});
     open.push(() => session.close());
-    // Either nobody takes such a connection, or nothing that was forged counts.
+    // Either the session rejects such a connection, or it ignores the forged reply.
     const reply = await session.open(NEVER).then(
       () => session.send(MAIL, NEVER),
       () => "refused",
@@ -539,7 +539,8 @@ describe("a message has the outcome that nodemailer's own connection reports", (
       .send(MAIL, NEVER)
       .catch((error: unknown) => (error instanceof SmtpError ? error.failure : error));
     const theirs = await sentByNodemailer(port).catch((error: unknown) => toSmtpFailure(error, "message"));
-    // What was lost, it lost at a socket; we say the command's refusal before the loss of the connection behind it.
+    // The sessions differ only at the socket: ours reports the command's refusal before the loss of the connection
+    // behind it.
     const plain = (result: unknown) =>
       typeof result === "object" && result !== null ? { ...result, code: null, command: null, stage: null } : result;
     const isLost = act === "drop" || act === "silence";

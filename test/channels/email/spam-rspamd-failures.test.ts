@@ -7,7 +7,7 @@ import { UnavailableError } from "../../../src/domain/errors.ts";
 import { eventually } from "../../support/eventually.ts";
 import { freePort } from "../../support/free-port.ts";
 
-/** What the stand-in does with the next questions, and what it saw of the last one. */
+/** How the stand-in answers the next requests, and the last request that it received. */
 let answer: (response: ServerResponse) => void = () => {};
 let seen: { method: string; url: string; headers: IncomingHttpHeaders; body: string } | null = null;
 let closed = 0;

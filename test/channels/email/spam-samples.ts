@@ -3,7 +3,7 @@ export interface Sample {
   readonly name: string;
   readonly subject: string;
   readonly html: string;
-  /** `Shop <orders@shop.test>` where nothing else is said. */
+  /** `Shop <orders@shop.test>` by default. */
   readonly from?: string;
 }
 
@@ -191,7 +191,7 @@ export const HAM: readonly Sample[] = [
   },
 ];
 
-/** Mail that nobody asked for, with markers that such mail has. All names and addresses in it are made up. */
+/** Unsolicited mail, with the markers that are typical of it. All names and addresses in it are made up. */
 export const SPAM: readonly Sample[] = [
   {
     name: "a lottery",

@@ -8,7 +8,7 @@ import { acceptEmail } from "../../../src/channels/email/request.ts";
 import { SmtpTransaction } from "../../../src/channels/email/smtp/smtp-transaction.ts";
 import { aTenant } from "../../support/tenants.ts";
 
-/* What we write obeys the RFCs, whatever a caller names a file, a type or a subject. */
+/* Our output obeys the RFCs whatever name a caller gives to a file, a type or a subject. */
 
 const BOX = { value: "a@shop.test", address: "a@shop.test" };
 async function written(parts: Partial<MailParts>): Promise<string> {

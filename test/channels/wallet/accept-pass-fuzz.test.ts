@@ -108,7 +108,7 @@ const data = fc.record(
   { requiredKeys: ["serial_number", "organization_name", "description"] },
 );
 
-/** What comes of a request: the pass, or null where it is refused with a sentence. Anything else is an error of ours. */
+/** Reads a request: returns the pass, or null if it is refused with a sentence. Anything else is an error of ours. */
 function taken(body: unknown): AcceptedPass | null {
   // As it comes over the wire.
   return orRefused(acceptPass(JSON.parse(JSON.stringify(body)), CONTEXT));

@@ -51,7 +51,7 @@ export class AppleAuthority {
     };
   }
 
-  /** What a server on this machine shows. */
+  /** The identity of a server on this machine. */
   server(): Promise<Identity> {
     const subject = [[SUBJECT.commonName, "localhost"]] as const;
     return issueCertificate({ subject, ...validFor(30), purpose: "server" }, this.root);

@@ -66,7 +66,7 @@ function aPass(style: PassStyle, pass: Readonly<Record<string, unknown>> = {}): 
     images: { "icon.png": ICON_HASH, "icon@2x.png": ICON_HASH },
   };
   return {
-    // What JSON cannot say does not come from here.
+    // Values that JSON cannot express do not occur here.
     content: content as PassParts["content"],
     serial: "serial-1",
     authenticationToken: TOKEN,

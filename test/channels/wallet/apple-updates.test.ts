@@ -68,7 +68,7 @@ test("an update that changes nothing keeps the version, is told so, and its job 
   ]);
   expect(JSON.parse(world.lastJob.payload)).toEqual({ action: "update", passId, version: 1, isCurrent: true });
   expect((await world.lastPass()).version).toBe(1);
-  // A version that nobody was told of is not current: the same again tells them.
+  // A version that has not been announced to the devices is not current: repeating the update announces it.
   await put(passId, { logo_text: "New" });
   const repeated = await put(passId, { logo_text: "New" });
   expect(repeated.body).toMatchObject({ status: "updating", unchanged: true });

@@ -284,7 +284,7 @@ describe("extra", () => {
   });
 });
 
-/** What our members become in pass.json, fields and images aside. */
+/** The members of pass.json that ours turn into, without fields and images. */
 const OURS = new Set([
   ...APPLE_MEMBERS.filter((name) => !IMAGE_FILES.has(name) && !FIELD_PLACES.some((place) => place === name)),
   ...PASS_STYLES,

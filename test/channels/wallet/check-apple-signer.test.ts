@@ -251,7 +251,7 @@ test("Apple's own intermediates are read, are of today, and come from Apple's ro
     if (certificate !== null) expect(isIssuedBy(certificate, certificate)).toBe(false);
     fingerprints[name] = certificate?.x509.fingerprint256.replaceAll(":", "").toLowerCase() ?? null;
   }
-  // Of the files as Apple publishes them.
+  // The fingerprints of the files as Apple publishes them.
   expect(fingerprints).toEqual({
     G3: "dcf21878c77f4198e4b4614f03d696d89c66c66008d4244e1b99161aac91601f",
     G4: "ea4757885538dd8cb59ff4556f676087d83c85e70902c122e42c0808b5bce14c",

@@ -10,7 +10,7 @@ import { openTwoProcesses, type TwoProcesses } from "../../tenants/two-processes
 
 const TYPE = "pass.test.event";
 
-/** What the registry guarantees of devices and their passes on every PostgreSQL. */
+/** The guarantees of the registry for devices and their passes, on every PostgreSQL. */
 export function deviceConformance(name: string, create: () => Promise<TestDatabase>): void {
   describe(name, () => {
     let processes: TwoProcesses;

@@ -138,7 +138,7 @@ test(`${DEVICES} devices converge to the last of ${UPDATES} rapid updates, and h
   await Promise.all(devices.map(({ device }) => device.idle()));
   const seconds = (performance.now() - startedMs) / 1000;
 
-  // Now nothing is rapid, and nothing is forgiven.
+  // From now on no call is rapid and no complaint is forgiven.
   for (const { device } of devices) device.nothingIsInFlight();
   const [first] = passes;
   if (first === undefined) throw new Error("there is no pass");

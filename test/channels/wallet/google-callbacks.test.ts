@@ -106,7 +106,7 @@ async function isInstalled(passId: string): Promise<unknown> {
 describe("a callback of Google's", () => {
   test("says that a pass is saved and removed: its status and its tenant hear of it", async () => {
     const { passId, serial, tenantId } = await aPass();
-    // Nothing was told yet: what Google says of the object counts.
+    // No callback has come yet, so Google's own answer about the object counts.
     expect([await holders(passId), await isInstalled(passId)]).toEqual([null, true]);
     const answer = await call(sandbox.signer.sign(aMessage(serial)));
     expect([answer.status, answer.body]).toEqual([200, { status: "received" }]);

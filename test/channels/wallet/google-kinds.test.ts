@@ -15,7 +15,7 @@ const CLASS_ID = `${ISSUER}.members`;
 
 interface Kind {
   readonly kind: GoogleKind;
-  /** What its class must have, and an object. */
+  /** The members that its class must have, and those of an object. */
   readonly ofClass: JsonObject;
   readonly ofObject: JsonObject;
   /** Members that it may have, with one that Google may add tomorrow. */

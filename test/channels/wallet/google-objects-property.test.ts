@@ -7,7 +7,7 @@ import type { JsonObject } from "../../../src/domain/texts/json.ts";
 import { eventually } from "../../support/eventually.ts";
 import { aPass, changed, GoogleWorld, getObject, ISSUER, ready } from "./google-world.ts";
 
-/** What becomes of a call of the wallet's API. */
+/** The outcome of a call of the wallet's API. */
 const outcome = fc.oneof(
   { weight: 4, arbitrary: fc.constant(null) },
   { weight: 1, arbitrary: fc.constantFrom<GoogleOutcome>("throttled", "broken", "lost") },
@@ -135,7 +135,7 @@ test("any sequence of creation, updates, lost answers and crashes leaves the obj
           }
           for (let tries = 0; keeper.jobs.length > 0 && keeper.failure === null && tries < 60; tries++) {
             await keeper.deliver(world);
-            // Three answers that were lost in a row: for a moment nothing is asked.
+            // After three lost answers in a row the channel pauses its calls for a moment.
             if (!world.wallet.health().up) {
               await eventually("Google is asked again", async () => {
                 await keeper.deliver(world);

@@ -29,7 +29,7 @@ const without = (object: JsonObject, name: string) =>
 const DELIVERED = { kind: "delivered", result: { pass_id: aPass().passId } } as const;
 const notified = (how: string) => ({ ...DELIVERED, result: { ...DELIVERED.result, notified: how } });
 let world: GoogleWorld;
-/** What happens to the next calls, one after the other. */
+/** The outcomes of the next calls, in order. */
 let outcomes: (GoogleOutcome | null)[] = [];
 let calls: string[] = [];
 

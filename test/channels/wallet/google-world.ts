@@ -40,7 +40,7 @@ export const hurriedClock: Clock = {
   },
 };
 
-/** The owners of what tenants share; unused where they share nothing. */
+/** The owners of resources that tenants share; unused where they share none. */
 export interface Shared {
   readonly platform: PlatformCredentials;
   readonly classOwners: GoogleClassOwners;
@@ -115,7 +115,7 @@ export class GoogleWorld {
     return this.wallet.deliver(pass, payload, tenant, new AbortController().signal);
   }
 
-  /** What Google holds, without what it adds itself. */
+  /** The object that Google holds, without the members that Google adds itself. */
   held(pass: Pass): JsonObject | null {
     const data = this.sandbox.resources.data(objectKind(pass), pass.serial);
     if (data === null) return null;

@@ -34,7 +34,7 @@ function having(...hashes: readonly string[]): { content: AppleContent; images: 
   };
 }
 
-/** What the registry guarantees of passes and their tokens on every PostgreSQL. */
+/** The guarantees of the registry for passes and their tokens, on every PostgreSQL. */
 export function passConformance(name: string, create: () => Promise<TestDatabase>): void {
   describe(name, () => {
     let processes: TwoProcesses;
@@ -341,7 +341,7 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
         const found = await Array.fromAsync(all, ({ passId }) => passes.find(tenantId, passId));
         return found.map((pass) => (pass === null ? "gone" : pass.state));
       };
-      // Three of the four have room. What all of them and one that has not failed share counts once.
+      // Three of the four have room. An image that all of them share with a pass that has not failed counts once.
       const ready = await withImages("u0");
       const four = await Array.fromAsync([1, 2, 3, 4], (i) => withImages("u0", `u${i}`));
       const redone = four[0] ?? ready;

@@ -84,7 +84,7 @@ test("only passes whose job is unknown, failed or cancelled are undone, and thei
   await swept.sweep();
   await swept.sweep();
   const states = await Promise.all(names.map(readState));
-  // Of those that nobody can try again, nothing is left.
+  // Passes whose jobs cannot be retried are gone.
   expect(states).toEqual([undefined, "creating", "creating", "failed", undefined, "ready", "ready"]);
   expect(await balance()).toBe(before + 3);
   await store("unknown-again");

@@ -29,7 +29,7 @@ const HURRIED: Clock = {
 /** Its time has stopped: whatever ends did not end because it took too long. */
 const STOPPED: Clock = { ...systemClock, setTimer: () => ({ cancel: () => {} }) };
 
-/** Knows how many timers are set: without one, and with nothing in flight, nothing more happens. */
+/** Counts the timers that are set: with no timer and no call in flight, the test is at rest. */
 class CountedTimers implements Clock {
   waiting = 0;
   readonly nowMs = () => this.clock.nowMs();
@@ -88,7 +88,7 @@ const never = () => new AbortController().signal;
 
 interface Told {
   readonly push: (signal?: AbortSignal) => Promise<void>;
-  /** Of a pass of another tenant, which has devices of its own. */
+  /** Pushes for a pass of another tenant, which has devices of its own. */
   readonly pushOther: () => Promise<void>;
   readonly forgotten: string[];
   readonly telemetry: CountedTries;
@@ -152,7 +152,7 @@ test("the sandbox takes nothing without a certificate, and nothing for another p
   expect(await connections.post(other, "abc")).toEqual(refused);
   const none = new ApnsConnections({ url: sandbox.url, ca, verifies: true, clock: systemClock });
   ends.push(() => none.close());
-  // Without it there is no connection; with an empty one TLS has nothing to show.
+  // Without it there is no connection; with an empty one TLS has no certificate to present.
   const anonymous = { id: "none", passTypeId: PASS_TYPE, tls: {} as PassSigner["tls"] };
   expect((await none.post(anonymous, "abc")).kind).toBe("unanswered");
   expect(sandbox.inbox.messages(null, 10)).toEqual([]);
@@ -186,7 +186,7 @@ test("devices are forgotten when Apple says that they are gone, and for no other
   const { push, forgotten } = pusherTo(url, [...Object.keys(replies), "fine"]);
   await push();
   expect(forgotten.toSorted()).toEqual(["bad", "foreign", "gone at 1700000000123", "unsaid"]);
-  // What Apple refuses is not tried again.
+  // Refusals by Apple are not retried.
   expect(server.tokens).toHaveLength(9);
 });
 
@@ -227,7 +227,7 @@ test("a certificate that Apple refuses pauses for a while, and no device is forg
   const { push, forgotten, telemetry } = pusherTo(url, createTokens(2_000));
   await push();
   const tried = server.tokens.length;
-  // Those that were in flight when the first answer came, and no more.
+  // Only the pushes that were in flight when the first answer came.
   expect(tried).toBeLessThan(500);
   await push();
   expect(server.tokens).toHaveLength(tried);

@@ -259,7 +259,7 @@ describe("a refused pass costs nothing, and its sentence names the field", () =>
     }
     await world.registry.googleClasses.claim("33.mine", "acme");
     expect((await create(google({ class_id: "33.mine" }))).status).toBe(202);
-    // That a pass is asked for claims nothing: its job may fail.
+    // Requesting a pass does not claim the class: its job may fail.
     await create(google({ class_id: "33.nobodys" }));
     expect(await world.registry.googleClasses.findOwner("33.nobodys")).toBeNull();
   });

@@ -12,7 +12,7 @@ const gate = Promise.withResolvers<void>();
 beforeAll(async () => {
   world = await WalletFront.start(undefined, (wallet) => ({
     ...wallet,
-    // Nothing is stored, so that each file is made.
+    // No bundle is stored, so each file is built.
     passes: Object.create(wallet.passes, { bundle: { value: async () => null } }),
     bundles: {
       async getBundle(pass, tenant) {

@@ -6,7 +6,7 @@ import { STALE_MS_MAX } from "../../tenants/machine.ts";
 
 export interface ChatConformancePorts {
   registry(): OpenRegistry;
-  /** Another process on the same database, which hears of nothing. */
+  /** Another process on the same database, which receives no notifications. */
   elsewhere(): OpenRegistry;
   /** The id of a tenant of the test's own. */
   newTenant(): Promise<string>;
@@ -20,7 +20,7 @@ const ALIAS = {
   header: { type: "document", link: "https://media.example/a.pdf", filename: "a.pdf" },
 } as const;
 
-/** What the registry guarantees of aliases and of the credentials of the chat channel. */
+/** The guarantees of the registry for aliases and for the credentials of the chat channel. */
 export function chatConformance({ registry: open, elsewhere, newTenant }: ChatConformancePorts): void {
   test("an alias is read back as it was put, once per name, for its tenant alone", async () => {
     const { registry } = open();

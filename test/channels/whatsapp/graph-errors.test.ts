@@ -13,7 +13,7 @@ function anError(status: number, code: number | null): GraphError {
 
 const DAY = 24 * 60 * 60_000;
 
-// What the provider documents, written down once more, so that a row that is lost or moved shows.
+// The provider's documentation, copied here so that a lost or moved row fails the test.
 const DOCUMENTED: Readonly<Record<Consequence, readonly number[]>> = {
   slow_number: [130429, 4, 17, 32, 341, 613, 80000, 80007, 80008, 80014],
   space_recipient: [131056],

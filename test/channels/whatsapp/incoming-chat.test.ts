@@ -148,7 +148,7 @@ test("each tenant that owns a number hears of it; the platform's number and a nu
   for (const number of [PLATFORM, "123456", "999"]) await service.take(written({ id: `wamid.${number}` }, number));
   expect(news).toHaveLength(2);
   expect(await recorded()).toEqual(["wamid.999", "wamid.123456", "wamid.555", "wamid.in"]);
-  // Only numbers that are sent from are remembered: nobody can fill Redis with others.
+  // Only numbers that tenants send from are remembered, so others cannot fill Redis.
   expect((await redis.client.keys("wb:{incoming}:writers:*")).toSorted()).toEqual([
     `wb:{incoming}:writers:${PLATFORM}`,
     `wb:{incoming}:writers:${SHARED}`,
@@ -193,7 +193,7 @@ test("somebody without a number opens a window under each id, and a changed id o
   expect(followed).toEqual([["acme", ["5491122334455", "AR.1"], ["549119", "AR.2"]]]);
   expect(news[1]?.data).toMatchObject({ type: "system", changed: { from: "549119", user_id: "AR.2" } });
 
-  // Nobody is followed at a number that nothing is sent from.
+  // A number that no tenant sends from has no followers.
   await service.take(written({ id: "wamid.other", type: "system", system }, "123456"));
   expect(followed).toHaveLength(1);
 });

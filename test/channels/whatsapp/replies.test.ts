@@ -19,7 +19,7 @@ beforeEach(() => {
 
 const phone_number = "5491122334455";
 
-/** What the provider gets of the last message, as far as it says what is sent. */
+/** Returns the content that the provider receives of the last message. */
 function sent() {
   const payload = parsePayload(front.queue.queued.at(-1)?.job.payload ?? "");
   if (payload === null) throw new Error("the queued message cannot be read");
@@ -161,7 +161,7 @@ describe("within 24 hours of the recipient's message, the provider gets", () => 
         action: { name: "catalog_message", parameters: { thumbnail_product_retailer_id: "a" } },
       },
     ],
-    // A kind that nobody here knows, and one that the caller words as the provider does.
+    // A kind that Waybill does not know, and one that the caller words as the provider does.
     [
       { type: "call_permission_request", action: { name: "call_permission_request" } },
       { type: "call_permission_request", action: { name: "call_permission_request" } },

@@ -19,7 +19,7 @@ beforeEach(() => {
 
 const SEND = { phone_number: "5491122334455", template_id: "offer", language_code: "en" } as const;
 
-/** What the provider gets of the last message, and whether its rules allow it. */
+/** Returns the last message that the provider received, and checks it against the provider's rules. */
 function sent() {
   const payload = parsePayload(front.queue.queued.at(-1)?.job.payload ?? "");
   if (payload === null) throw new Error("the queued message cannot be read");

@@ -21,7 +21,7 @@ const ACCOUNT = "102290129340398";
 const TOKEN = "EAAGm0PX4ZCpsBAKZCtoken";
 const LONG_AGO_MS = Date.UTC(2026, 0, 1);
 
-/** What the provider has; each test says what. */
+/** The provider's templates; each test sets them. */
 let listed: JsonObject[] = [];
 let front: Front;
 let provider: ReturnType<typeof startProvider>;

@@ -263,7 +263,7 @@ test("one connection carries message after message, also after errors and long b
   expect(new Set(calls.map(({ clientPort }) => clientPort)).size).toBe(1);
 });
 
-// What became of the message is unknown: it may have been sent.
+// The outcome of the message is unknown: it may have been sent.
 const UNKNOWN = {
   kind: "retry",
   afterMs: chatLimits.ambiguousWaitMs,

@@ -23,7 +23,7 @@ useQueueWorld();
 
 const WORDS = ["sent", "delivered", "read", "failed"] as const;
 type Word = (typeof WORDS)[number];
-/** What happens to a job: the provider reports, or our own note of the hand-over lands. */
+/** An event of a job: the provider reports, or our own note of the hand-over lands. */
 type Step = Word | "hand-over";
 
 const callbacks = new CallbackData([new Uint8Array(32).fill(9)]);
@@ -87,7 +87,7 @@ async function report(sent: readonly (readonly [Sent, Word])[], to: WhatsappStat
   await to.take(readWhatsappWebhook(body).statuses);
 }
 
-/** What our channel sends along. */
+/** The callback data that our channel sends along. */
 function signCallback(jobId: string, tenantId = "acme", phoneNumberId = PHONE_NUMBER_ID): string {
   return callbacks.sign({ tenantId, jobId, phoneNumberId });
 }
@@ -276,7 +276,7 @@ describe("statuses that the provider signed for somebody else's number", () => {
       `acme/${jobId}/999/${mine.split("/")[3]}`,
       `acme/${jobId}/${PHONE_NUMBER_ID}/${"A".repeat(22)}`,
       new CallbackData([new Uint8Array(32)]).sign({ tenantId: "acme", jobId, phoneNumberId: "999" }),
-      // What was sent from one number is nothing from another, whatever it is.
+      // A message that was sent from one number is unknown at any other.
       signCallback(jobId),
     ];
     for (const [i, data] of forged.entries()) {

@@ -67,7 +67,7 @@ interface Row {
   readonly actions?: readonly unknown[];
 }
 
-/** What a row does not name neither changes nor is done. */
+/** Members that a row does not name stay unchanged, and no other action follows. */
 function holds({ state, event, change = {}, actions = [] }: Row): void {
   const before = buildState(state);
   const copy = structuredClone(before);

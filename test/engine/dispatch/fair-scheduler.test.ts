@@ -8,7 +8,7 @@ class Tenant implements Contender {
   readonly time = new SlotTime();
   inFlight = 0;
   started = 0;
-  /** The longest that it has waited with nothing in flight. */
+  /** The longest that it has waited without a delivery in flight. */
   longestMs = 0;
   private sinceMs: number;
   constructor(

@@ -44,7 +44,7 @@ class PaidChannel implements Channel {
   tries = 0;
   /** Tries that fail before one succeeds. */
   failures = 0;
-  /** What the queue says of a job while it is given back. */
+  /** The queue's records of a job while it is given back. */
   readonly seen: (JobRecord | null)[] = [];
 
   async screen({ payload }: QueuedJob): Promise<Outcome | null> {

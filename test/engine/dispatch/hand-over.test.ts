@@ -6,7 +6,7 @@ import type { QueueState } from "../../simulation/memory-queue-state.ts";
 import { type Behaviour, RelayWorld, TAKES } from "./relay-world.ts";
 
 const SLOW: Behaviour = { tookMs: 28_000, outcome: { kind: "delivered", result: {} } };
-/** From accept to hand-over, where nothing but the engine's own loops is in between. */
+/** The bound from accept to hand-over, where only the engine's own loops are in between. */
 const PROMPTLY_MS = 300;
 
 /** A way to the queue that can be cut: then each call fails after a while. */

@@ -132,7 +132,7 @@ describe("the payload of a job", () => {
     kept.add(jobId);
     await clock.advance(UNQUEUED_MS);
     expect(await left()).toEqual([jobId]);
-    // Nothing is asked of the stores about it for the next hour.
+    // The sweep does not ask the stores about it for the next hour.
     expect(await left()).toEqual([jobId]);
     expect(asked).toBe(1);
     kept.clear();

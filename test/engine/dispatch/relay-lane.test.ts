@@ -133,7 +133,7 @@ test("a job whose relay was reported away counts an attempt only where the relay
     lane.judge(slot, "answer", { ...JOB, jobId: "job-2" });
     lane.end(slot);
   };
-  // However often: nobody else was answered.
+  // However often: no other tenant was answered.
   expect(Array.from({ length: 9 }, () => slots.placeOfAway(lane, JOB))).toEqual(Array(9).fill("wait"));
   const places = Array.from({ length: 3 }, () => {
     answerAnother();

@@ -15,7 +15,7 @@ import { SeededRandom } from "../../support/seeded-random.ts";
 import { aTenant } from "../../support/tenants.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";
 
-/** What a relay does with a message: its outcome after so long, or nothing at all. */
+/** How a relay handles a message: with an outcome after some time, or with silence. */
 export type Behaviour = { readonly tookMs: number; readonly outcome: Outcome } | "never answers";
 
 export const TAKES: Behaviour = { tookMs: 50, outcome: { kind: "delivered", result: {} } };
@@ -38,7 +38,7 @@ class RelayChannel implements Channel {
   /** Messages that were broken off in their middle. */
   cutOff = 0;
   readonly calls: Call[] = [];
-  /** Absent: accepting a message takes nothing. */
+  /** Absent: accepting a message takes no tokens. */
   giveBack?: NonNullable<Channel["giveBack"]>;
   readonly inFlight = new Map<string, number>();
   /** Of all relays together. */

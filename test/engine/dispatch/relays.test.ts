@@ -8,7 +8,7 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 /** How long a delivery of e-mail may last. */
 const LONG_MS = 20 * MINUTE_MS;
-/** From accept to hand-over, where nothing but the engine's own loops is in between. */
+/** The bound from accept to hand-over, where only the engine's own loops are in between. */
 const PROMPTLY_MS = 300;
 
 /** A message of a tenant, again and again, while time passes. Their ids. */
@@ -29,7 +29,7 @@ test("sixty tenants whose mail servers take ten seconds per message do not slow 
   const dispatcher = world.start();
   await world.advance(5_000);
   const jobs = await trickle(world, "healthy", 100, MINUTE_MS);
-  // Neither by one that nothing is known of yet.
+  // A tenant without any history does not feel them either.
   const fresh = await trickle(world, "fresh", 500, 5_000);
   expect(world.longestWaitMs(jobs)).toBeLessThan(PROMPTLY_MS);
   expect(world.longestWaitMs(fresh)).toBeLessThan(PROMPTLY_MS);
@@ -57,7 +57,7 @@ describe("a shared mail server that takes ten seconds per message, on 48 connect
       // It has none in flight each time.
       expect(world.longestWaitMs(jobs)).toBeLessThan(PROMPTLY_MS);
       expect(dispatcher.away()).toEqual([]);
-      // And nobody busy is forgotten: three quarters of the connections are theirs.
+      // The busy tenants still get their share: three quarters of the connections are theirs.
       const taken = noise.map((ids) => world.listCalls(ids).length);
       expect(Math.min(...taken)).toBeGreaterThan(30);
       expect(world.channel.inFlight.get("platform")).toBeGreaterThanOrEqual(30);
@@ -163,7 +163,7 @@ test("a message that silences its relay, however often, holds up no other", asyn
   const dispatcher = world.start();
   world.tenant("acme");
   const bombs = world.accept(world.tenant("bomber"), 5, { recipient: "bomb@down.test" });
-  // Nobody else sends meanwhile.
+  // No other tenant sends meanwhile.
   await world.advance(2 * MINUTE_MS);
   const jobs = await trickle(world, "acme", 1_000, MINUTE_MS);
   expect(world.longestWaitMs(jobs)).toBeLessThan(PROMPTLY_MS);

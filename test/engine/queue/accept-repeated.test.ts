@@ -25,7 +25,7 @@ function acceptor(): Acceptor {
     losesAnswer = false;
     throw new Error("Command timed out");
   };
-  // Nothing else of a connection is used by an acceptor.
+  // The acceptor uses no other member of a connection.
   return new Acceptor({ evalsha } as unknown as RedisConnection, systemClock, "all", {
     letters: new ChannelLetters(CHANNELS),
   });

@@ -14,7 +14,7 @@ const jobIds = new JobIds(systemClock, systemRandom);
 function createAcceptor(failures: readonly Error[]): Acceptor {
   let calls = 0;
   const evalsha = () => Promise.reject(failures[calls++] ?? new Error("more calls than failures"));
-  // Nothing else of a connection is used by an acceptor.
+  // The acceptor uses no other member of a connection.
   return new Acceptor({ evalsha } as unknown as RedisConnection, systemClock, "all", {
     letters: new ChannelLetters(CHANNELS),
   });

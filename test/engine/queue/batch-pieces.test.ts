@@ -53,7 +53,7 @@ function kinds(result: PieceResult): readonly string[] {
   return result.kind === "answered" ? result.answers.map(({ kind }) => kind) : [result.kind];
 }
 
-/** What batches rely on, with the queue in Redis, the simulator's and the one of the HTTP tests. */
+/** The guarantees that batches rely on, for the queue in Redis, the simulator's and the one of the HTTP tests. */
 function conformance(name: string, open: () => Promise<Opened>): void {
   describe(name, () => {
     let opened: Opened;

@@ -113,7 +113,7 @@ test("in a cluster, a slot on its way to a node that is gone costs its calls, an
   const queue = await openQueue({ kind: "cluster", urls: wires.map(({ port }) => `redis://127.0.0.1:${port}`) });
   await startMoving(wires);
   wires[1].stop();
-  // What nobody handles fails the test by itself.
+  // An unhandled rejection fails the test by itself.
   const accepting = Array.from({ length: 8 }, (_, shard) => queue.accept({ tenantId: "acme", shard }, 1_000, newJob()));
   for (const { status } of await Promise.allSettled(accepting)) expect(status).toBe("rejected");
 }, 90_000);
@@ -152,7 +152,7 @@ test("while no node of a cluster is there, processes try to hear one no faster t
   const wires = await clusterOfTwo();
   const ports = wires.map(({ port }) => port);
   await openQueue({ kind: "cluster", urls: ports.map((port) => `redis://127.0.0.1:${port}`) });
-  // What comes to the ports of the nodes is closed at once from here on.
+  // Connections to the ports of the nodes are closed at once from here on.
   let tries = 0;
   for (const wire of wires) {
     wire.stop();

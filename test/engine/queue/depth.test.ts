@@ -53,7 +53,7 @@ test("the depth of a queue names whose jobs wait, how long, and what waits elsew
   expect(gauges.get("queue_tenant_queues")).toContainEqual([at, 2]);
   expect(findGauge("redis_memory_used_bytes", {})).toBeGreaterThan(100_000);
 
-  // What was pulled stays in the depth until it is settled; a retry waits elsewhere.
+  // A pulled job stays in the depth until it is settled; a retry waits elsewhere.
   const jobs = await pullOne(lease, "acme");
   expect((await queue.depth(shard)).measured.find(({ channel }) => channel === "email")?.jobs).toBe(2);
   const [job, other] = jobs;

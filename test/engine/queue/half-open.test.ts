@@ -12,7 +12,7 @@ import { type RedisServer, startRedis } from "../../support/redis.ts";
 import { PULL } from "./queue-pulls.ts";
 import { RedisWire } from "./redis-wire.ts";
 
-/** What a connection that has lost its other end may cost. */
+/** The longest delay that a half-open connection may cause. */
 const RECOVERED_MS = 7_000;
 /** Beside what the machine takes. */
 const SLACK_MS = 2_000;

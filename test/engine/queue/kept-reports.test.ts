@@ -340,7 +340,7 @@ describe("snoozes", () => {
       await queue.pull(lease, PULL);
       job = first(await pullOne(lease, "acme"));
       expect(job).toMatchObject({ jobId, attempts: 0, waits });
-      // A repeat, late, changes nothing of the next.
+      // A late repeat does not change the next one.
       await queue.settle(lease, [wait(before)]);
       expect(await redis.client.exists(`${prefix}:parked`)).toBe(0);
     }

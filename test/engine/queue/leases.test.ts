@@ -38,7 +38,7 @@ test("a lease is taken over only as the caller saw it: a renewal in between keep
   expect(other).not.toBeNull();
   expect(await queue.renew(one)).toBe(false);
   expect(await queue.pull(one, PULL)).toBe(FENCED);
-  // The former owner's state, seen before, takes nothing from the new one.
+  // The former owner's state, seen before, does not take the lease from the new owner.
   expect(await queue.acquire(shard, "dispatcher", "third", { token: one.token, renewals: 1 })).toBeNull();
 });
 

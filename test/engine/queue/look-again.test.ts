@@ -37,7 +37,7 @@ test("a pulled job's recipient who is erased meanwhile is found, also while Redi
   } finally {
     await redis.client.config("SET", "maxmemory", "0");
   }
-  // What they are sent later is not meant.
+  // Jobs that are sent later are not included.
   await accept(tenant);
   const [, later] = await pullOne(lease, "acme");
   expect(later && (await queue.lookAgain(lease, later))).toEqual(NOTHING);

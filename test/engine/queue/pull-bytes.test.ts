@@ -33,7 +33,7 @@ test("a pull returns no more bytes than requested, however many tenant queues ar
   );
   expect(sumBytes(result)).toBeLessThanOrEqual(MIB);
   expect(sumBytes(result)).toBeGreaterThan(MIB / 2);
-  // What there was no room for says so, and has not been given up: the next call gets it.
+  // Tenants whose jobs exceeded the budget are marked, and their jobs are kept: the next call gets them.
   expect(result.tenantQueues.map(({ more }) => more)).toEqual(tenants.map(() => true));
   let pulled = 0;
   const after = new Map<string, string>();

@@ -28,7 +28,7 @@ test("a purge makes the parked jobs of its tenant queues due, and neither lent o
   expect(await queue.pull(lease, PULL)).toMatchObject({ ready: [{ tenantId: "acme" }] });
   expect(await redis.client.zcard(`${prefix}:later`)).toBe(4);
 
-  // Two that wait for a retry, one in flight, and one that nobody has pulled.
+  // Two that wait for a retry, one in flight, and one that has not been pulled.
   expect(await queue.hastenParked(tenant, ["email"])).toBe(4);
   await queue.pull(lease, PULL);
   const left = await redis.client.zrange(`${prefix}:later`, "0", "-1");

@@ -115,7 +115,7 @@ test("an unreadable parked job no longer counts in its tenant's share", async ()
     await watched.pull(lease, PULL);
     expect(await load()).toBe("0 0");
   }
-  // Of one that has ended, nothing is taken off what others have.
+  // A job that has ended does not lower the counts of others.
   await accept(tenant);
   const before = await load();
   await redis.client.zadd(`${prefix}:later`, 1, jobIds.next());
@@ -164,7 +164,7 @@ test("an unreadable row delays neither its batch nor later ones", async () => {
   const batch = await record(recorder, null, watched);
   if (batch === null) throw new Error("no batch");
   expect(batch.rows.map(({ type }) => type)).toEqual(["sent"]);
-  // The same batch again, as after a crash: the same rows, and nothing is said twice.
+  // The same batch again, as after a crash: the same rows, without a second log line.
   expect(await record(recorder, null, watched)).toEqual(batch);
   expect(telemetry.counted.toSorted()).toEqual(["outbox", "row"]);
   expect(await record(recorder, batch, watched)).toBeNull();

@@ -82,7 +82,7 @@ test("every verb works on a Redis Cluster, for tenants of many shards at once", 
   if (recorder === null) throw new Error("the lease is taken");
   const { batches } = await queue.record([{ lease: recorder, done: null, refused: null, takes: true }]);
   expect(batches.flatMap(({ pieces }) => pieces.flatMap(({ rows }) => rows))).toHaveLength(10);
-  // Nobody is told that references are stored again as long as they always were.
+  // No log line is written while references are stored as before.
   expect(telemetry.lines).toEqual([]);
 });
 

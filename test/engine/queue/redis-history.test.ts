@@ -67,7 +67,7 @@ describe("settle", () => {
     });
     const again = first(await pullOne(lease, "acme"));
     expect(again).toMatchObject({ jobId, attempts: 1, payload: job.payload });
-    // A repeat of the first settlement, late, changes nothing of the second attempt.
+    // A late repeat of the first settlement does not change the second attempt.
     await queue.settle(lease, [{ kind: "retry", job, delayMs: 0, status: "running" }]);
     expect(first(await pullOne(lease, "acme")).jobId).toBe(jobId);
     await queue.settle(lease, [sent(again)]);
@@ -313,7 +313,7 @@ describe("record", () => {
     const next = await record(recorder, batch);
     expect(next?.rows.map((row) => [row.type, row.finished])).toEqual([["delivered", null]]);
     expect(next?.token).not.toBe(batch?.token);
-    // A repeat of the first removal, late, removes nothing.
+    // A late repeat of the first removal removes no rows.
     expect(await record(recorder, batch)).toEqual(next);
     expect(await record(recorder, next)).toBeNull();
   });

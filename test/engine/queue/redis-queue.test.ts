@@ -219,7 +219,7 @@ describe("when Redis dies", () => {
     await Promise.allSettled(load);
     expect(accepted.length).toBeGreaterThan(0);
     for (const jobId of accepted) expect((await queue.job(tenant, jobId))?.status).toBe("pending");
-    // A repeated accept has queued nothing twice.
+    // A repeated accept has not queued any job twice.
     const queued = new Set<string>();
     for (let after: string | null = null; ; ) {
       const jobs: readonly QueuedJob[] = await pullOne(lease, "durable", after);

@@ -13,7 +13,7 @@ export class RedisWire {
 
   /** Where Redis listens, once it does. */
   redisPort = 0;
-  /** New connections pass nothing on. */
+  /** New connections forward no bytes. */
   isMute = false;
 
   private constructor(
@@ -64,7 +64,7 @@ export class RedisWire {
     });
   }
 
-  /** Existing connections pass nothing on any more, in both directions and without a word. */
+  /** Existing connections silently stop forwarding bytes in both directions. */
   silenceExisting(): void {
     for (const socket of this.sockets) {
       socket.removeAllListeners("data");

@@ -16,7 +16,7 @@ function named(job: QueuedJob, providerRef: string): Settlement {
   return { kind: "final", job, status: "success", result: {}, event: { type: "sent", result: {} }, providerRef };
 }
 
-/** Jobs that nobody queued: a settlement still names them. */
+/** Jobs that were never queued: a settlement still names them. */
 function manyJobs(count: number): readonly QueuedJob[] {
   return Array.from({ length: count }, () => {
     const of = { tenantId: "acme", channel: "whatsapp", entryId: "0-1", recipient: "34600000000" } as const;

@@ -5,7 +5,7 @@ import { redis, useQueueWorld } from "./queue-world.ts";
 
 useQueueWorld();
 
-/** What a script that is called without keys and arguments answers. */
+/** Runs a script without keys and arguments and returns its answer. */
 function runScript(body: string): Promise<unknown> {
   return new Script(body, "run").run(redis.client, [], []);
 }

@@ -109,7 +109,7 @@ test("a pull that was long on its way brings nothing early that is scheduled beh
   expect(await pull(lease, shardTimeMs)).toMatchObject({ shardTimeMs });
   const dueMs = await dueInAnHour(prefix, tenant);
   expect(dueMs - shardTimeMs - HOUR_MS).toBeGreaterThanOrEqual(10_000);
-  // Its answer came late, too, so the owner confirms nothing.
+  // Its answer came late, too, so the owner confirms no skew.
   expect(await pull(lease, shardTimeMs + 10_000)).toMatchObject({ estimatedSkewMs: null });
   expect((await dueInAnHour(prefix, tenant)) - dueMs).toBeLessThan(2_000);
 });

@@ -33,7 +33,7 @@ test("a process is listed as it last told it is, until it withdraws or has told 
   expect(await redis.client.pttl("wb:{members}:status:a")).toBeWithin(10_000, 15_001);
   await statuses.withdrawStatus("b");
   expect(await names()).toEqual(["a"]);
-  // Nothing is left of those that are gone.
+  // Members that are gone leave no entries behind.
   await redis.client.zadd("wb:{members}:statuses", String(Date.now() - 16_000), "a");
   expect(await names()).toEqual([]);
   await statuses.tellStatus(status("c"), []);

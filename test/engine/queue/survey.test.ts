@@ -238,7 +238,7 @@ test("however much is queued, a look reads a bounded part in small pieces", asyn
   for (let n = 0; n < most + 100; n += 1_010) {
     await Promise.all(Array.from({ length: 1_010 }, () => accept(at.tenant)));
   }
-  // What expires meanwhile would be written, too.
+  // A key that expired meanwhile would count as a write, too.
   await Promise.all((await redis.client.keys("*")).map((key) => redis.client.persist(key)));
   const use = await measureRedisUse(redis.client, async () => {
     const { jobs, isIncomplete } = await queue.waitingJobs(at.tenant, ANY_JOB);

@@ -132,7 +132,10 @@ afterAll(async () => {
   await engine.stop();
 }, HOOK_MS);
 
-/** An event store in memory and one in the engine that are asked the same, about tenants that nobody else writes of. */
+/**
+ * An event store in memory and one in the engine that receive the same calls, about tenants that only this test writes
+ * to.
+ */
 class EventStorePair {
   private readonly world = (worlds += 1);
   private readonly memory = new EventStoreState();

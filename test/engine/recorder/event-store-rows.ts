@@ -4,7 +4,7 @@ import type { StoredEventRow } from "../../../src/domain/jobs/event-store.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
 
-/** Recent, so that nothing is old enough to be dropped, and in the middle of nowhere. */
+/** Recent, so that no row is old enough to be dropped, and far from any boundary. */
 export const NOON_MS = Math.floor(Date.now() / 86_400_000) * 86_400_000 - 43_200_000;
 
 const ids = new JobIds({ ...systemClock, nowMs: () => NOON_MS }, systemRandom);

@@ -42,7 +42,7 @@ export class ForgetfulEventStore {
     this.skippedMs += LONG_MS;
   }
 
-  /** What other shards write meanwhile: it takes the places of the tokens that are remembered. */
+  /** Writes the inserts of other shards, which evict remembered tokens. */
   async writeOthers(first: number): Promise<void> {
     for (let n = 0; n < 3; n += 1) {
       const finished = { status: "failed", attempts: 1, result: {} } as const;

@@ -3,7 +3,7 @@ import type { JobRecord } from "../../../src/domain/jobs/job.ts";
 import type { FailedJob } from "../../../src/domain/jobs/retry.ts";
 
 /**
- * What an event store holds, as a machine without time or network of its own: every call takes effect and answers at once.
+ * An event store's state, as a machine without time or network of its own: every call takes effect and answers at once.
  *
  * L1. It answers what the event store in ClickHouse answers: a model test runs both side by side.
  * L2. A token's rows are stored once; an event that came under two tokens is shown once.

@@ -15,7 +15,7 @@ interface Outbox {
   readonly rows: StoredEventRow[];
   taken: number;
   marked: number;
-  /** The pieces that are marked with it; undefined: nothing is marked. */
+  /** The pieces that are marked with it; undefined: there is no mark. */
   group?: readonly RecordPiece[];
 }
 

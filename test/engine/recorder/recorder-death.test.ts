@@ -21,7 +21,7 @@ const TENANTS = [
   { tenantId: "acme", shard: 0 },
   { tenantId: "globex", shard: 1 },
 ] as const;
-/** Of a tenant, before each death. */
+/** The jobs of a tenant before each death. */
 const JOBS = 120;
 
 let folder: string;

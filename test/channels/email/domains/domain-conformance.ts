@@ -11,13 +11,13 @@ import { openTwoProcesses, type TwoProcesses } from "../../../tenants/two-proces
 
 const PASSED = { check: "dkim", result: "passed", why: null } as const;
 
-/** What the registry guarantees of domains on every PostgreSQL. */
+/** The guarantees of the registry for domains, on every PostgreSQL. */
 export function domainConformance(name: string, create: () => Promise<TestDatabase>): void {
   describe(name, () => {
     let processes: TwoProcesses;
     let here: OpenDatabase;
     let first: OpenRegistry;
-    /** Another process on the same database, which hears of nothing. */
+    /** Another process on the same database, which receives no notifications. */
     let second: OpenRegistry;
 
     beforeAll(async () => {

@@ -291,7 +291,7 @@ describe("verification", () => {
     await verified();
     const key = dns.zone.get(getRecordName(2)) ?? [];
     dns.zone.delete(getRecordName(2));
-    // One record that nobody answers for does not excuse another that is wrong.
+    // An unanswered query for one record does not excuse another record that is wrong.
     dns.misbehaviours.set(getRecordName(3), "servfail");
     expect((await verified()).status).toBe("failed");
     dns.zone.set(getRecordName(2), key);

@@ -42,7 +42,7 @@ function checkPage({ status, headers, text }: Answer): readonly [number, string 
   return [status, language, heading];
 }
 
-/** What its buttons stand for. */
+/** The choices that the page's buttons offer. */
 const choicesIn = (text: string) => Array.from(text.matchAll(/action="\?choice=(\w+)"/g), ([, choice]) => choice);
 
 describe("unsubscribing", () => {
@@ -211,7 +211,7 @@ describe("unsubscribing from a topic", () => {
     const all = await post(`${FROM_TOPIC}?choice=all`, SPANISH);
     expect([...checkPage(all), choicesIn(all.text)]).toEqual([200, "es", "Se ha dado de baja", ["undo_all"]]);
     expect(await reasons()).toEqual(["unsubscribed", "unsubscribed"]);
-    // What a mail program sends now does not say that other emails still come.
+    // A mail program's one-click request does not say that other emails still come.
     expect(choicesIn((await post(FROM_TOPIC)).text)).toEqual(["undo_all"]);
     const back = await post(`${FROM_TOPIC}?choice=undo_all`);
     expect(choicesIn(back.text)).toEqual(["undo_topic", "all"]);

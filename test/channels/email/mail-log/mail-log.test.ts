@@ -49,7 +49,7 @@ class World {
   readonly reports: DeliveryReport[] = [];
   readonly telemetry = new CountingTelemetry();
   mailLog = this.newMailLog();
-  /** What happens to a report before it is taken. */
+  /** Runs before a report is taken. */
   take: (report: DeliveryReport) => Promise<void> = async () => {};
 
   async restart(): Promise<void> {
@@ -381,6 +381,6 @@ test("a message that keeps its own Message-ID is known by its return path, and i
   }
   await world.hasRead(6);
   await eventually("it is reported", () => world.reports.length === 1);
-  // The other job is nobody's.
+  // The other job has no owner.
   expect(world.reports).toMatchObject([{ jobId: buildJobId(1), tenantId: "acme", type: "delivered" }]);
 });

@@ -25,7 +25,7 @@ afterEach(async () => {
   for (const stop of stops.splice(0).reverse()) await stop();
 });
 
-/** What Postfix writes about a message that it took and handed on. */
+/** The lines that Postfix logs for a message that it took and handed on. */
 function delivered(messageId: string): string {
   return `Nov 21 02:07:58 mx postfix/smtpd[16454]: C893B23E2CA: client=unknown[127.0.0.1]
 Nov 21 02:07:58 mx postfix/cleanup[16457]: C893B23E2CA: message-id=${messageId}
@@ -35,7 +35,7 @@ Nov 21 02:07:58 mx postfix/qmgr[16420]: C893B23E2CA: removed
 `;
 }
 
-/** What became of the reports. */
+/** The results of the reports. */
 const results: string[] = [];
 
 /** A followed log whose reports go into the queue. */

@@ -15,7 +15,7 @@ const MAILS = Number(process.env["WAYBILL_POSTFIX_MAILS"] ?? 300);
 const BOUNCE_DOMAIN = "bounce.waybill.test";
 const OPERATOR_TOKEN = "operator-token-of-the-tests";
 
-/** What becomes of mail to each kind of recipient. */
+/** The outcome of mail to each kind of recipient. */
 const OUTCOMES: Readonly<Record<string, readonly string[]>> = {
   nouser: ["sent", "bounced"],
   plain: ["sent", "bounced"],
@@ -45,7 +45,7 @@ describe.skipIf(missing !== null)(`with a real Postfix${missing === null ? "" : 
     startWaybill(home.path, {
       SMTP_URL: postfix.url,
       MAIL_LOG: postfix.log,
-      // Postfix's own notifications come back, too, and must change nothing.
+      // Postfix's own notifications come back, too, and must have no effect.
       MAIL_FROM: `no-reply@${BOUNCE_DOMAIN}`,
       OPERATOR_TOKEN,
       PORT: String(port),
@@ -121,7 +121,7 @@ describe.skipIf(missing !== null)(`with a real Postfix${missing === null ? "" : 
       waybill = await start();
       await submit(Math.floor(MAILS / 2), MAILS);
       const withinMs = 60_000 + 60 * MAILS;
-      // What was being delivered when Postfix was told of the rotation is put off for five minutes, whatever it is.
+      // Postfix defers every delivery that is in progress when it learns of the rotation, for five minutes.
       let flushedMs = Number.NEGATIVE_INFINITY;
       const flushNowAndThen = async () => {
         if (performance.now() - flushedMs < 2_000) return;
@@ -201,7 +201,7 @@ describe.skipIf(missing !== null)(`with a real Postfix${missing === null ? "" : 
     expect(await has(again.gone, 1)).toEqual(["suppressed"]);
     expect(await has(again.cross, 1)).toEqual(["suppressed"]);
 
-    // What the log said of it has come back as a notification by now, which says the same once more.
+    // By now the notification of the same bounce has come back, which repeats the log's report.
     await has(refused, 2);
     const isBack = () => metric('mail_reports_total{result="taken"}').then((taken) => taken >= 3);
     await eventually("Postfix's own notification is taken", isBack, 30_000);

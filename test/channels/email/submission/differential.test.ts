@@ -6,7 +6,9 @@ import { composedMails } from "./composed-mails.ts";
 import { generatedMail } from "./generated-mails.ts";
 import { RelayedMail, type Seen, seen } from "./relayed-mail.ts";
 
-/* What goes in by SMTP is compared, part by part, with what a mail server behind Waybill gets. */
+/*
+ * Mail that is submitted by SMTP is compared, part by part, with the copy that a mail server behind Waybill receives.
+ */
 
 const CORPUS = join(import.meta.dir, "..", "corpus", "incoming");
 const GENERATED = 420;

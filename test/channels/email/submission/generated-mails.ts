@@ -40,7 +40,7 @@ export function generatedMail(pick: Picker, id: number): Buffer {
   return Buffer.from(`${head}\r\n${pick.below(2) === 0 ? ordinary(pick) : part(pick, 0)}\r\n`, "latin1");
 }
 
-/** What most programs send. */
+/** Builds a message as most programs send it. */
 function ordinary(pick: Picker): string {
   const [text, html] = [textPart(pick, "plain", "utf-8"), textPart(pick, "html", "utf-8")];
   const body = pick.of([text, html, multi("alternative", "b0", [text, html])]);
@@ -98,7 +98,7 @@ function filePart(pick: Picker): string {
   return `Content-Type: ${type}\r\n${id}Content-Disposition: ${pick.of(["attachment", "inline", "attachment"])}${name}\r\n${encoded(pick, bytes, true)}`;
 }
 
-/** `isBinary`: some of its bytes stand for nothing in a text. */
+/** `isBinary`: some of its bytes are no text characters. */
 function encoded(pick: Picker, bytes: Buffer, isBinary: boolean): string {
   const way = isBinary ? pick.below(3) : 1 + pick.below(4);
   if (way === 0) return `Content-Transfer-Encoding: base64\r\n\r\n${bytes.toString("base64")}`;

@@ -63,7 +63,7 @@ test("commands may be sent without waiting for their replies", async () => {
 test("browsers, impatient clients, endless lines and floods of commands are cut off", async () => {
   const browser = await world.dial(at);
   expect(await browser.say("POST / HTTP/1.1")).toStartWith("421");
-  // The greeting comes after a tenth of a second: where the machine stands still that long, nobody is too early.
+  // The greeting comes after a tenth of a second: if the machine stalls for that long, no client is too early.
   const isCutOff = async () => (await world.silent(at).say("EHLO client.test")).startsWith("421");
   await eventually("an impatient one is cut off", isCutOff);
   const endless = await world.dial(at);

@@ -44,7 +44,7 @@ describe("what is sent on", () => {
     const error =
       "the mail server takes no bytes beyond ASCII (8BITMIME): encode the signed parts of the message before they are signed";
     expect(sevenBits.latest).toMatchObject({ kind: "failed", error });
-    // What is not signed was encoded, with the same content.
+    // An unsigned part was encoded, with the same content.
     await sevenBits.pass(
       bytes(
         `${TYPED}Content-Type: text/x-own; charset=iso-8859-1\r\nContent-Transfer-Encoding: 8bit\r\n\r\nZ\xfcrich\r\n`,

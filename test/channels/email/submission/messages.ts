@@ -6,7 +6,7 @@ export const [KIB, MIB] = [1024, 1024 * 1024];
 const SENDER = "no-reply@platform.test";
 export const FROM = `From: ${SENDER}\r\n`;
 
-/** What becomes of a message, each character of which is a byte. */
+/** Submits a message, each character of which is a byte, and returns the result. */
 export const read = async (message: string) =>
   buildSendBodies(aTenant(), mimeTree(Buffer.from(message, "latin1")), SENDER);
 
@@ -14,7 +14,7 @@ export const read = async (message: string) =>
 export const members = async (message: string): Promise<Readonly<Record<string, unknown>>> =>
   JSON.parse((await read(message)).bodyFor("ada@example.com")) as Readonly<Record<string, unknown>>;
 
-/** What is sent on of a message that is kept as it came; "": it is not kept. */
+/** The forwarded bytes of a message that is kept as it came; "" if it is not kept. */
 export const kept = async (message: string): Promise<string> =>
   Buffer.from((await read(message)).kept?.body ?? []).toString("latin1");
 

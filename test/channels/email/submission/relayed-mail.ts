@@ -73,7 +73,7 @@ export class RelayedMail {
     return this.client.reply();
   }
 
-  /** What arrives of the jobs that are queued. */
+  /** Delivers the queued jobs and returns the mail that arrives. */
   async deliverAll(): Promise<readonly Arrived[]> {
     const { queue, payloads } = this.front;
     for (const { job } of queue.queued.splice(0)) {

@@ -20,7 +20,7 @@ export class SmtpClient {
     return client;
   }
 
-  /** Connects and says nothing. */
+  /** Connects and stays silent. */
   static silent(port: number): SmtpClient {
     return new SmtpClient(connect(port, "127.0.0.1"));
   }

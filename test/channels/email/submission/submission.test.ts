@@ -36,7 +36,7 @@ const MAIL = {
   html: "<p>On its way.</p>",
 };
 
-/** What was queued: payload by recipient. */
+/** Returns the queued payloads by recipient. */
 function queued(): Readonly<Record<string, unknown>> {
   return Object.fromEntries(front.queue.queued.map(({ job }) => [job.recipient, JSON.parse(job.payload)]));
 }

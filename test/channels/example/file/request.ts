@@ -5,7 +5,7 @@ import type { Acceptance } from "../../../../src/http/sending/acceptance.ts";
 const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 const TEXT_CHARS_MAX = 10_000;
 
-/** What the API document shows. */
+/** The example in the API document. */
 export const FileSend = Type.Object(
   {
     name: Type.String({ pattern: NAME.source, description: "Of the file." }),

@@ -99,7 +99,7 @@ describe("telling tenants of devices", () => {
       ]);
       expect(telemetry.results).toEqual(['{"result":"failed"}']);
       expect(telemetry.fields.at(-1)).toMatchObject({ tenant_id: "acme", pass_id: "pass-1", error: why });
-      // Who knows a device's id may ask for its passes.
+      // A device's id is enough to ask for its passes.
       expect(JSON.stringify(telemetry.fields)).not.toContain("device-1");
     },
   );
