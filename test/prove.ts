@@ -29,7 +29,7 @@ const TESTS = [
 const FILE_LIMIT_MS = Number(process.env["PROVE_FILE_LIMIT_MS"] ?? FILES_LIMIT_MS);
 const ROOT = join(import.meta.dir, "..");
 
-/** What one file came to. */
+/** The result of one file. */
 interface Line {
   readonly test: string;
   readonly holds: boolean;

@@ -8,18 +8,18 @@ import { processGroups } from "./support/process-groups.ts";
 import { COMPILERS, endTestFilesOnSignal, type FilesResult, runTestFiles } from "./support/run-test-files.ts";
 
 /*
- * What `npm test` runs: the test files of a room in a few processes, and those that take long or need a process of their own in
- * one (`support/process-groups.ts`), three at a time, the short ones four, or fewer beside another run (`support/machine-slots.ts`).
- * Arguments filter by path. Says more only of what fails, and how many attacks were tried (`test/security`); the last line is
- * `N passed, N failed`.
+ * The runner behind `npm test`: the test files of a folder run in a few processes, and those that take long or need a
+ * process of their own in one (`support/process-groups.ts`), three at a time, the short ones four, or fewer beside
+ * another run (`support/machine-slots.ts`). Arguments filter by path. Says more only of what fails, and how many
+ * attacks were tried (`test/security`); the last line is `N passed, N failed`.
  */
 
 const PARALLEL = Math.min(4, MACHINE_SLOTS);
 const LONG_PARALLEL = Math.min(3, LONG_SLOTS);
 const ROOT = new URL("..", import.meta.url).pathname;
 /**
- * Files and rooms that take long, the longest first (seconds of CPU, 60 to 15). They go first, so that no long file is left to
- * run alone at the end. What is not here comes after them.
+ * Files and rooms that take long, the longest first (seconds of CPU, 60 to 15). They go first, so that no long file is
+ * left to run alone at the end. Files that are not listed come after them.
  */
 const LONG = [
   "upgrade/rolling-upgrade",
@@ -59,7 +59,7 @@ const places = folder === null ? {} : { TMPDIR: folder, TEST_KEPT: KEPT };
 const results = await runAll(inOrder(processGroups(files, (file) => isLong([file]))));
 if (files.length === 0) console.log(`no test file matches ${filters.join(", ")}`);
 const passed = results.reduce((sum, result) => sum + result.passed, 0);
-// A filter that matches nothing is a mistake, not a success.
+// A filter without matches is a mistake, not a success.
 const failed = results.reduce((sum, result) => sum + result.failed, files.length === 0 ? 1 : 0);
 // Again at the end: of a long log often only that is kept.
 for (const [file, told] of results.flatMap(({ broken }) => Array.from(broken))) console.log(`failed: ${file}\n${told}`);

@@ -16,7 +16,7 @@ async function freshFolder(): Promise<string> {
   return folder;
 }
 
-/** What a checkout holds of that which the start needs, and nothing that was installed. */
+/** Copies the files of a checkout that the start needs, without installed packages. */
 async function freshCheckout(): Promise<string> {
   const folder = await freshFolder();
   for (const part of ["package.json", "bun.lock", "bunfig.toml", "infra"]) {

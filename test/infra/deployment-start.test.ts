@@ -62,10 +62,10 @@ describe.skipIf(missing !== null)(
       await rm(folder, { recursive: true, force: true });
     }, 90_000);
 
-    /** What the container is given, with the addresses of this machine. */
+    /** The container's environment, with the addresses of this machine. */
     function here(environment: Environment): Environment {
       const { REDIS_URL, DATABASE_URL, CLICKHOUSE_URL } = environment;
-      // Of the password that the server was started with.
+      // The URL contains the password that the server was started with.
       expect(REDIS_URL).toBe(redis.url.replace(/127.*/, "redis:6379"));
       expect([DATABASE_URL, CLICKHOUSE_URL]).not.toContain(undefined);
       return {

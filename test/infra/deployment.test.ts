@@ -69,7 +69,7 @@ test.each(processes)("what $place is given is a configuration", ({ environment }
     expect(config.redis).not.toBeNull();
     expect(config.databaseUrl).not.toBeNull();
     expect(config.clickhouseUrl).not.toBeNull();
-    // Nothing had to be made up, so nothing is lost with a container.
+    // No secret had to be generated, so none is lost with a container.
     expect(Array.from(new Bun.Glob("**").scanSync(home))).toEqual([]);
   } finally {
     rmSync(home, { recursive: true });
@@ -302,7 +302,9 @@ function withoutNames(schema: object): object {
   return JSON.parse(JSON.stringify(schema, (key, value: unknown) => (isName(key, value) ? undefined : value)));
 }
 
-/** What the compiler says of manifests written as constants of their types, which know each member's name. */
+/**
+ * Returns the compiler's errors about manifests written as constants of their types, which declare each member's name.
+ */
 function typeErrors(all: readonly Manifest[]): readonly string[] {
   const file = join(ROOT, "test/infra/manifests.ts");
   const lines = all.map((manifest, n) => {

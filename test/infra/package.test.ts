@@ -19,7 +19,7 @@ const START_MS_MAX = 120_000;
 /** On a machine that is busy with other tests. */
 const SENT_MS_MAX = 30_000;
 const INSTALL_MS_MAX = 600_000;
-/** What a download of it takes; most of it is the program itself. */
+/** The size of a download; most of it is the program itself. */
 const PACKED_MIB_MAX = 2;
 
 const undo = new Undo();

@@ -9,7 +9,7 @@ import { eventually } from "../support/eventually.ts";
 import { ownNameServersMissing, type Postfix, postfixMissing, startPostfix } from "../support/postfix.ts";
 
 const ANSWERS = `regexp:${join(import.meta.dir, "../../infra/mail/private-answers")}`;
-/** Where nobody else listens at port 53, nor another run of this test. */
+/** An address whose port 53 is used neither by another program nor by another run of this test. */
 const NAME_SERVER = `127.53.${1 + ((process.pid >> 8) & 127)}.${1 + (process.pid & 127)}`;
 
 const noPostfix = postfixMissing();

@@ -11,7 +11,7 @@ import { startTarget, type Target } from "../security/support/target.ts";
 
 /** Machines report through it, too often for the log. */
 const REPORTS = ["takeMailReport"];
-/** Calls other than GET that change nothing of the service. */
+/** Calls other than GET that leave the service unchanged. */
 const READS = ["previewTemplate", "signOut"];
 /** Calls of GET that are written down, and need the role `write`. */
 const LOOKS = ["getJobContent"];
@@ -107,7 +107,7 @@ test("an operator that may only read is refused every call that changes somethin
       dashboardFile: "",
     });
     const { status } = await target.probe(withHeaders(buildRequest(operation, given), headers));
-    // What the first test deleted is not found.
+    // Objects that the first test deleted are not found.
     if (isRead(operation) && status >= 300 && status !== 404) throw new Error(`${operation.id}: ${status}`);
     if (!isRead(operation)) expect([operation.id, status]).toEqual([operation.id, 403]);
   }

@@ -155,7 +155,7 @@ describe.skipIf(missing !== null)(`the dashboard${missing === null ? "" : ` (ski
       );
       expect([page, left]).toEqual([page, []]);
       expect(await tab.evaluate("document.querySelector('iframe').getAttribute('sandbox')")).toBe("allow-same-origin");
-      // What is put into it later does not run or load either.
+      // Markup that is inserted later does not run or load either.
       await tab.evaluate(
         `${FRAME}.body.insertAdjacentHTML("beforeend", '<img src="/dash/api/session" onerror="top.owned=1"><iframe src="/dash"></iframe>')`,
       );
@@ -375,7 +375,7 @@ async function clickButton(tab: Bun.WebView, label: string): Promise<void> {
   await tab.evaluate(`${found}.click()`);
 }
 
-/** What axe finds. It cannot look into the frames of messages, which run no script. */
+/** The findings of axe. It cannot look into the frames of messages, which run no script. */
 async function findings(tab: Bun.WebView): Promise<readonly string[]> {
   return (await accessibilityFindings(tab)).filter((finding) => !finding.startsWith("frame-tested: <iframe"));
 }

@@ -79,7 +79,7 @@ const rates = (sent: number, other: ReturnType<typeof events>): Partial<Facts> =
 
 const DISABLED = { tenantId: "acme", webhookId: "w", reason: "gone", atMs: NOW_MS } as const;
 
-/** What raises each alert, and what just does not. */
+/** The facts that raise each alert, and facts just below its threshold. */
 const CASES: readonly [alert: string, raised: Partial<Facts>, calm: Partial<Facts>][] = [
   ["WaybillPartAway", away("clickhouse"), away("relay mx:25")],
   ["WaybillProcessDown", away("process api-1"), {}],

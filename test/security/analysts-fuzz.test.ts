@@ -4,20 +4,20 @@ import { CANARY, type OpenAnalysts, openAnalysts, PASSWORD } from "../support/op
 import { SeededRandom } from "../support/seeded-random.ts";
 
 /*
- * Statements put together at random out of what the engine itself lists, aimed at files that nobody may read or write.
+ * Random statements built from the engine's own lists, aimed at files that must be neither read nor written.
  * `FUZZ_SEED=7 FUZZ_TRIES=100000 bun test test/security/analysts-fuzz.test.ts` looks elsewhere, and for longer.
  */
 
 const SEED = Number(process.env["FUZZ_SEED"] ?? 1);
 const TRIES = Number(process.env["FUZZ_TRIES"] ?? 4000);
 const AT_ONCE = 4;
-/** Of an answer, which may have no end. */
+/** The bytes that are read of an answer, which may be endless. */
 const READ_BYTES_MAX = 256 * 1024;
 
 let analysts: OpenAnalysts;
 let words: Words;
 
-/** What the engine lists. */
+/** The words that the engine lists. */
 interface Words {
   readonly functions: readonly string[];
   readonly tableFunctions: readonly string[];
@@ -64,7 +64,7 @@ test("no statement out of the engine's own words reads or writes a canary", asyn
       throw new Error(`seed ${SEED} writes: ${JSON.stringify({ touched, tries }, null, 1)}`);
   }
   process.stdout.write(`analysts' port, seed ${SEED}: ${tried} tried, ${refused} refused, canaries touched: 0\n`);
-  // Some have to pass, or nothing was tried but the first look.
+  // Some have to pass, or only the first check was tested.
   expect(refused).toBeLessThan(tried);
   expect(await answerTo({ sql: "SELECT 1", members: {}, isInUrl: false })).toEqual({ status: 200, text: "1\n" });
 }, 300_000);
@@ -123,7 +123,7 @@ const TRAPS = [
   ),
 ];
 
-/** What worked somewhere, once. */
+/** Statements that worked somewhere, once. */
 const KNOWN = [
   "SELECT * FROM eval('SELECT file(''PATH'')') SETTINGS extremes, allow_experimental_eval_table_function=1",
   "SELECT 1 FORMAT Template SETTINGS extremes, format_template_resultset='PATH'",
@@ -155,7 +155,7 @@ class Attack {
     return { sql, members, isInUrl: this.chance(0.2) };
   }
 
-  /** What is known, in other words. */
+  /** A known statement, reworded. */
   private known(): string {
     let sql = this.one(KNOWN).replaceAll("PATH", () => this.path());
     while (this.chance(0.6))
@@ -177,7 +177,7 @@ class Attack {
     return sql;
   }
 
-  /** One idea, with nothing around it that could stop it. */
+  /** One idea, without any context that could stop it. */
   private plain(): string {
     const path = this.text(this.path());
     const settings = `SETTINGS ${this.settings()}`;
@@ -227,7 +227,7 @@ class Attack {
     return `${head}SELECT ${what}${from}${this.chance(0.5) ? " LIMIT 3" : ""}${this.tail()}`;
   }
 
-  /** What stands behind a SELECT. */
+  /** The clauses behind a SELECT. */
   private tail(): string {
     const parts = [
       this.chance(0.3) ? ` SETTINGS ${this.settings()}` : "",

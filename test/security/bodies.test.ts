@@ -6,7 +6,7 @@ import { messageTo } from "./support/message-to.ts";
 import { internals, json, type Seen } from "./support/probe.ts";
 import { startTarget, type Target } from "./support/target.ts";
 
-/* What stands in JSON: members that nobody asked for, prototypes, bombs. */
+/* Hostile content of JSON: unexpected members, prototypes, bombs. */
 
 setDefaultTimeout(90_000);
 const attacks = new Attacks("bodies");
@@ -191,7 +191,7 @@ test("no prototype is changed, wherever in a body it is named", async () => {
       return internals(seen.text);
     },
   );
-  // What everything inherits would show in a message of somebody else, who may not even send HTML of its own.
+  // Inherited members would show in a message of another tenant, which may not even send HTML of its own.
   const to_address = nextAddress();
   const sent = await target.call(target.victim, "POST", "/v1/send/email", {
     to_address,

@@ -27,7 +27,7 @@ setDefaultTimeout(240_000);
 const attacks = new Attacks("encodings of bodies");
 
 const KIB = 1024;
-/** No compression makes it much shorter; and it is no JSON, which nobody finds out before its end. */
+/** No compression makes it much shorter, and only its end shows that it is no JSON. */
 const BYTES = Buffer.from(randomBytes(48 * KIB).toString("base64"));
 const TIMES_MAX = 10;
 /** Few enough that one endpoint that keeps each chunk by itself, and so 30 MB or more, stands out of what the others keep. */
@@ -153,10 +153,13 @@ async function bytesInUse(): Promise<number> {
   return Number(await told.text());
 }
 
-/** Whose bodies were read, or too long for them. */
+/** Operations whose bodies were read, or were too long to be read. */
 const reading = new Set<string>();
 
-/** What the server refers to more while it has the bodies: for each operation one in each of the encodings. */
+/**
+ * The growth of the memory that the server references while it has the bodies: for each operation one in each of the
+ * encodings.
+ */
 async function measureCost(group: readonly Operation[]): Promise<number> {
   const before = await bytesInUse();
   const wanted = group.flatMap((operation) => ENCODINGS.map((encoding) => ({ operation, encoding })));
@@ -175,7 +178,7 @@ async function measureCost(group: readonly Operation[]): Promise<number> {
   }
 }
 
-/** Those of the operations that keep too much of a body, each with how much. */
+/** The operations that keep too much of a body, each with the number of bytes. */
 async function greedy(group: readonly Operation[]): Promise<readonly { id: string; bytes: number }[]> {
   const cost = await measureCost(group);
   // One endpoint may take ten times as much as the best encoding, which takes no less than its bytes, and the others as much.

@@ -4,7 +4,7 @@ import { Attacks, shown } from "./support/attacks.ts";
 import { messageTo } from "./support/message-to.ts";
 import { startTarget, type Target } from "./support/target.ts";
 
-/* What becomes of a tenant's content: code in the variables of templates, and what a pass's file is made of. */
+/* Hostile content of a tenant: code in the variables of templates, and in the parts of a pass's file. */
 
 setDefaultTimeout(90_000);
 const attacks = new Attacks("content");
@@ -21,7 +21,7 @@ afterAll(() => target?.stop());
 
 const ENTITIES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"' };
 
-/** What a reader sees of the HTML. */
+/** The text of the HTML that a reader sees. */
 function plain(html: string): string {
   return html.replace(/&(?:#(\d+)|(\w+));/g, (_all, code: string | undefined, name: string | undefined) =>
     code === undefined ? (ENTITIES[name ?? ""] ?? "") : String.fromCharCode(Number(code)),

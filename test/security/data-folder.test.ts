@@ -38,7 +38,7 @@ function allIn(folder: string): readonly string[] {
   });
 }
 
-/** What others than the owner have some right to. */
+/** Files that users other than the owner may access. */
 function openToOthers(folder: string): readonly string[] {
   return allIn(folder).filter((path) => ((lstatSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o077) !== 0);
 }

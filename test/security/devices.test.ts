@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => target?.stop());
 
-/** What `equip` registers its devices with. */
+/** The token with which `equip` registers its devices. */
 const TRUE_TOKEN = "00ff".repeat(16);
 const FALSE_TOKEN = "e11".repeat(16);
 

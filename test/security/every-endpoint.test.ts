@@ -25,8 +25,8 @@ import type { Request, Seen } from "./support/probe.ts";
 import { startTarget, type Target } from "./support/target.ts";
 
 /*
- * Every operation of the product's own document is called by those whom it does not belong to. An operation that nothing
- * says how to call fails the first test, so that no new one is forgotten.
+ * Every operation of the product's own document is called by those whom it does not belong to. An operation without
+ * instructions for its call fails the first test, so that no new one is forgotten.
  */
 
 setDefaultTimeout(90_000);
@@ -64,7 +64,7 @@ const fresh = {
   dashboardFile: "app-1a2b3c4d.js",
 };
 
-/** The call with somebody's identifiers, and nothing that says who calls. Secrets that the tenant gave others are not known. */
+/** The call with the given identifiers, without credentials. Secrets that the tenant gave others are not known. */
 function buildCall(operation: Operation, ids: Identifiers, word = ""): Request {
   const { device, passToken, openToken, clickToken, unsubscribeToken } = invented;
   const known = { ...ids, device, passToken, openToken, clickToken, unsubscribeToken };
@@ -92,7 +92,10 @@ async function victimsState(): Promise<readonly string[]> {
   return seen.map(({ status, body }) => `${status} ${JSON.stringify(body, unchanging)}`);
 }
 
-/** What of the victim's an answer must never hold: not the tenant's id, and not what the caller itself said. */
+/**
+ * Returns a string of the victim's that an answer must never hold; the tenant's id, and strings that the caller itself
+ * sent, do not count.
+ */
 function leakIn({ text, headers }: Seen, { path, body = "" }: Request): string | null {
   const { tenantId: _id, passType: _type, cursor: _cursor, ...names } = victims;
   const secrets = [
@@ -120,9 +123,9 @@ function comparable({ status, headers, text }: Seen, ids: Identifiers): string {
   return JSON.stringify([status, kept.toSorted(), steady]);
 }
 
-/** Of a key that the call made, and the key itself. */
+/** A key that the call made, and its id. */
 const NEW_KEY = /\b(?:key|wb)_[0-9A-Za-z]{16,32}\b/g;
-/** What is new in every answer: a secret that was made for it, when, and from which event on. */
+/** The parts that are new in every answer: a secret that was made for it, the time, and the first event id. */
 const MADE_NOW = /whsec_[A-Za-z0-9+/=]+|(?<="last_event_id":)\d+|\d{4}-\d\d-\d\dT[\d:.]+Z/g;
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 
@@ -183,7 +186,7 @@ test("a tenant gets the same answer about another's things as about unknown ones
       const nobodys = await ask(invented, "two");
       const [found, expected] = [comparable(theirs, victims), comparable(nobodys, invented)];
       if (found === expected) return null;
-      // What becomes of the caller's own messages and webhooks meanwhile makes a difference once; what is revealed, always.
+      // The progress of the caller's own messages and webhooks makes a difference once; a leak makes one every time.
       if (theirs.status !== nobodys.status || triesLeft === 0) return `${found} instead of ${expected}`;
     }
   });

@@ -49,7 +49,7 @@ afterAll(async () => {
 });
 
 beforeEach(() => {
-  // What was read before is read again where it matters.
+  // Cached entries are read again where it matters.
   clock.skip(60_000);
   reads = 0;
 });

@@ -87,7 +87,7 @@ function foreignTokens(tenantId = "victim"): Readonly<Record<"open" | "click" | 
   };
 }
 
-/** What could be changed in a token without changing its bytes: unused bits of its last character. */
+/** Other spellings of a token with the same bytes: they differ in unused bits of its last character. */
 function otherSpellings(token: string): readonly string[] {
   const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   const bytes = Buffer.from(token, "base64url");

@@ -4,7 +4,7 @@ import { type Envelope, type GullibleMailServer, startGullibleMailServer } from 
 import { startTarget, type Target } from "./support/target.ts";
 
 /*
- * What a tenant, or a tenant's own users, could write into an e-mail besides its text: headers, recipients, a second
+ * Hostile text that a tenant, or a tenant's own users, could write into an e-mail: headers, recipients, a second
  * message. All of it goes through the whole program to a mail server that believes everything.
  */
 
@@ -35,7 +35,7 @@ interface Delivered {
   readonly status: number;
   readonly error: string;
   readonly to: string;
-  /** What came to the mail server with it. */
+  /** The envelopes that reached the mail server with it. */
   readonly envelopes: readonly Envelope[];
   readonly envelope: Envelope | undefined;
 }
@@ -61,7 +61,7 @@ function parseHeaders(envelope: Envelope | undefined): readonly (readonly [name:
   });
 }
 
-/** What of it is not one usual message to one recipient, or null. */
+/** Returns the difference from one usual message to one recipient, or null. */
 function findOddity({ status, error, to, envelopes, envelope }: Delivered, recipient = to): string | null {
   if (status === 400 || status === 422) return envelopes.length === 0 ? null : "refused, and sent all the same";
   if (status !== 202) return `answered ${status} ${error}`;

@@ -51,7 +51,7 @@ test.skipIf(OUTSIDE === null)(
   },
 );
 
-/** What a page sends whose name has come to resolve to this machine, and pages that do not care. */
+/** The headers of a page whose name now resolves to this machine, and those of other pages. */
 const OF_PAGES: readonly Record<string, string>[] = [
   { host: "rebound.example.com" },
   { host: "rebound.example.com:3000" },

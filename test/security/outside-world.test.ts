@@ -7,8 +7,8 @@ import { internals } from "./support/probe.ts";
 import { startTarget, type Target } from "./support/target.ts";
 
 /*
- * Addresses that must not be connected to, and third parties that answer with something huge or wrong. A canary listens on
- * this machine: nothing may ever come to it.
+ * Addresses that must not be connected to, and third parties that answer with something huge or wrong. A canary listens
+ * on this machine: no request may ever reach it.
  */
 
 setDefaultTimeout(90_000);
@@ -17,7 +17,7 @@ const attacks = new Attacks("the outside world");
 let target: Target;
 let google: Bun.Server<undefined>;
 let canary: Canary;
-/** What the wallet's API, and its token endpoint, answer from now on. */
+/** The answer of the wallet's API, and of its token endpoint, from now on. */
 let answer: () => Response = () => Response.json({});
 let tokens: (() => Response) | null = null;
 

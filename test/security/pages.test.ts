@@ -12,7 +12,7 @@ const UNSUBSCRIBE = linkTokens.sign({
   jobId: JOB,
   recipient: "ann@example.com",
 });
-/** What a browser shows or runs. */
+/** The pages that a browser shows or runs. */
 const PAGES = ["/", "/dash", "/docs", `/u/${UNSUBSCRIBE}`];
 /** Pages with another status. */
 const BROKEN = ["/nowhere", "/u/x", "/t/c/x"];

@@ -3,7 +3,10 @@ import { Attacks } from "./support/attacks.ts";
 import type { Seen } from "./support/probe.ts";
 import { startTarget, type Target } from "./support/target.ts";
 
-/* What many requests at one moment get that one after the other would not: more than a limit, a balance, a revoked key. */
+/*
+ * Many requests at one moment must not get more than they would one after the other: more than a limit, a balance, a
+ * revoked key.
+ */
 
 setDefaultTimeout(90_000);
 const attacks = new Attacks("races");

@@ -8,7 +8,10 @@ import { internals, json } from "./support/probe.ts";
 import { exchange, head, holdOpen, parsePort, statusesIn } from "./support/raw.ts";
 import { startTarget, type Target } from "./support/target.ts";
 
-/* What no friendly client sends: other spellings of addresses, ambiguous lengths, compressed bodies, half requests. */
+/*
+ * Requests that no friendly client sends: other spellings of addresses, ambiguous lengths, compressed bodies, half
+ * requests.
+ */
 
 setDefaultTimeout(90_000);
 const attacks = new Attacks("raw requests");

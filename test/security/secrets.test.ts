@@ -150,7 +150,7 @@ async function failAll(): Promise<void> {
     ];
     for (const call of calls) {
       const { text, headers } = await target.probe(call);
-      // What the caller itself wrote, and did not mean as a secret, may be quoted.
+      // Text that the caller itself wrote, and did not mean as a secret, may be quoted.
       if (call.path.includes("?api_key")) continue;
       answers.push(text, JSON.stringify(Object.fromEntries(headers)));
     }

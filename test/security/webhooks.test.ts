@@ -7,7 +7,10 @@ import { Attacks, shown } from "./support/attacks.ts";
 import { type Seen, unclean } from "./support/probe.ts";
 import { startTarget, type Target } from "./support/target.ts";
 
-/* What comes in the chat provider's name: unsigned, wrongly signed, replayed, or signed and about somebody else's job. */
+/*
+ * Forged calls in the chat provider's name: unsigned, wrongly signed, replayed, or signed and about another tenant's
+ * job.
+ */
 
 setDefaultTimeout(90_000);
 const attacks = new Attacks("webhooks");

@@ -38,7 +38,7 @@ export function auditState(world: World): void {
   }
 }
 
-/** Whether all that was accepted has ended and is recorded, and nobody waits for anything. */
+/** Whether every accepted job has ended and is recorded, and no caller waits. */
 export function isSettled(world: World): boolean {
   const { state, jobs, load, network, drawn } = world;
   if (load.inFlight > 0 || network.straying > 0 || world.hasReportsInFlight) return false;
@@ -57,7 +57,7 @@ export function hasLeft({ state, jobs, drawn }: World): boolean {
   return [...jobs.jobs.values()].every(({ jobId, tenant }) => !kept[tenant.shard]?.has(jobId));
 }
 
-/** What must hold when all is settled and every process has stopped. */
+/** Checks the invariants that hold when all is settled and every process has stopped. */
 export function auditEnd(world: World): void {
   auditState(world);
   const { state, jobs, eventStore, watch, drawn } = world;

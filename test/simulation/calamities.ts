@@ -5,7 +5,7 @@ import type { SimClock } from "./sim-clock.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { Weather } from "./weather.ts";
 
-/** What a calamity can befall. */
+/** The parts that a calamity can strike. */
 export interface Exposed {
   readonly clock: SimClock;
   readonly dice: Dice;

@@ -44,7 +44,7 @@ async function release(which: number): Promise<Catch | null> {
     child.exited,
   ]);
   if (exitCode !== 0) throw new Error(`${CANARIES[which]?.name}: ${err}`);
-  // run-canary.ts prints this and nothing else.
+  // run-canary.ts prints only this.
   return JSON.parse(out) as Catch | null;
 }
 

@@ -18,7 +18,9 @@ const DISPATCH = "src/engine/dispatch";
 const BATCHES = "src/engine/batches/queued-batches.ts";
 const MEMORY_QUEUE = "test/simulation/memory-queue";
 
-/** One mistake each. Those in the queue are planted into its stand-in, which a model test holds to the real scripts. */
+/**
+ * One mistake each. Mistakes of the queue are planted into its stand-in, which a model test holds to the real scripts.
+ */
 export const CANARIES: readonly Canary[] = [
   {
     name: "a delivery starts without checking the lease",

@@ -34,7 +34,7 @@ export class Driver {
     this.stepWhile(() => this.world.clock.nowMs < untilMs);
   }
 
-  /** Faults end, everything must be settled and recorded, and every process stops and leaves nothing behind. */
+  /** Faults end, everything must be settled and recorded, and every process stops without leftovers. */
   settleAndStop(): void {
     const { world } = this;
     world.heal();

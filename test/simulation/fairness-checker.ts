@@ -16,17 +16,20 @@ const SURELY_LONG_MS = 2_500;
 interface Standing {
   waiting: number;
   inFlight: number;
-  /** Hand-overs of each other tenant that had used more slot time, since this one began to wait with nothing in flight. */
+  /**
+   * Hand-overs of each other tenant that had used more slot time, since this one began to wait without a delivery in
+   * flight.
+   */
   readonly passedBy: Map<string, number>;
   /** Slot time that it has used, as it was then. */
   used: { readonly ms: number; readonly atMs: number };
-  /** What its messages have taken at least and at most. */
+  /** The least and the most time that its messages have taken. */
   took: { readonly leastMs: number; readonly mostMs: number };
 }
 
 interface Delivery {
   readonly jobId: string;
-  /** Of the lease that it begins under. */
+  /** The token of the lease that it begins under. */
   readonly token: string;
   readonly isFallback: boolean;
 }
@@ -35,9 +38,9 @@ interface Delivery {
 export class FairnessChecker {
   private readonly standings = new Map<SimProcess, Map<string, Standing>>();
   private readonly windows = new Map<string, number>();
-  /** What a step's answer brings waits for its turn from the next step on. */
+  /** The effects of a step's answer wait until the next step. */
   private arriving: (() => void)[] = [];
-  /** Tenants that began a delivery in this step and had nothing in flight before. */
+  /** Tenants that began a delivery in this step and had none in flight before. */
   private readonly begun = new Set<Standing>();
   /** Of each process: jobs that were looked up again in the slot that their delivery has. */
   private readonly lookedUp = new Set<string>();
@@ -48,7 +51,7 @@ export class FairnessChecker {
     private readonly slots: number,
     /** Whether deliveries to relays that are not prompt have slots of their own, beside these. */
     private readonly hasRelays: boolean,
-    /** Whether nothing but the scheduler can make a tenant wait in this run. */
+    /** Whether only the scheduler can make a tenant wait in this run. */
     private readonly isComparable: boolean,
   ) {}
 
@@ -127,12 +130,12 @@ export class FairnessChecker {
     this.changeWindow(tenant, token, -1);
   }
 
-  /** The last slots, which only somebody with nothing in flight takes. */
+  /** The last slots, which only a tenant without a delivery in flight takes. */
   private get last(): number {
     return Math.ceil(Math.floor(this.slots / 4) / 4);
   }
 
-  /** Free slots that a tenant with nothing in flight may have to leave to others. */
+  /** Free slots that a tenant without a delivery in flight may have to leave to others. */
   private keptFrom(standing: Standing): number {
     return isSurelyShort(standing) ? this.last : Math.floor(this.slots / 4);
   }

@@ -32,7 +32,10 @@ export interface JobTruth {
   retries: number;
   /** Of its payload. */
   readonly bytes: number;
-  /** When it was accepted, or retried last, and how far the queue's clock had been set until then while nobody owned its shard. */
+  /**
+   * The time of its acceptance or last retry, and how far the queue's clock had been set until then while its shard had
+   * no owner.
+   */
   acceptedMs: number;
   /** When that was asked for: a request can take effect long after it was sent. */
   askedMs: number;
@@ -43,11 +46,11 @@ export interface JobTruth {
   lent: { readonly token: string; readonly untilMs: number } | null;
   /** In all its lives. */
   handOvers: number;
-  /** Deliveries that were started, but for those that turned out to be mere waits, or to reach nobody. */
+  /** Deliveries that were started, except mere waits and those that reached no recipient. */
   tries: number;
   /** A process heard that the provider wants it no more. */
   isRefused: boolean;
-  /** What the last answer that was heard said of its relay; null: nothing was heard yet. */
+  /** The state of its relay by the last answer that was heard; null: no answer yet. */
   lastHeard: "away" | "answered" | null;
   /** The queue forgot something about it: it may be missing, and known events may happen again. */
   isExcused: boolean;
@@ -79,7 +82,7 @@ export interface JobCheckerOptions {
   readonly isClockSound: boolean;
   /** Every process knows how late it is, so how old a job is. */
   readonly isAgeKnown: boolean;
-  /** How far the queue's clock has been set while nobody owned the shard. */
+  /** How far the queue's clock has been set while the shard had no owner. */
   unnoticedStepsMs(shard: number): number;
   /** A job is in the queue. */
   landed(truth: JobTruth): void;
@@ -98,9 +101,9 @@ export class JobChecker {
   readonly jobs = new Map<string, JobTruth>();
   /** Every event that the queue ever held, with the job that it belongs to. */
   readonly events = new Map<string, { readonly jobId: string; readonly index: number }>();
-  /** Those of them that it forgot. */
+  /** The events among them that it forgot. */
   readonly forgottenEvents = new Set<string>();
-  /** What each tenant has of the queue. */
+  /** Each tenant's share of the queue. */
   readonly shares: ShareChecker;
   private readonly lastEventIds = new Map<string, number>();
   /** Since when. */
@@ -288,13 +291,13 @@ export class JobChecker {
     }
   }
 
-  /** A step of the queue's clock while nobody owned the shard can make finished jobs leave early. */
+  /** A step of the queue's clock while the shard has no owner can make finished jobs leave early. */
   private hasLeftEarly({ status, stepsMs, tenant }: JobTruth): boolean {
     const steppedMs = this.options.unnoticedStepsMs(tenant.shard) - stepsMs;
     return isFinal(status) && steppedMs >= engineLimits.jobKeptMs - LEAVE_SLACK_MS;
   }
 
-  /** What the queue does not remember, it does not count either. */
+  /** The queue does not count attempts that it does not remember, either. */
   private ended(truth: JobTruth, { result, attempts }: JobRecord, wasForgotten: boolean): void {
     this.options.ended(truth);
     truth.isCanceled = result?.["reason"] === "canceled";
@@ -302,8 +305,8 @@ export class JobChecker {
     if (!wasForgotten) this.shares.ended(truth);
     const { tenant, status, askedMs, isRefused, told } = truth;
     if (status !== "failed" || isRefused || told.has("failed")) return;
-    // Nobody has refused the message: it has had its attempts, or its relay was away for as long as it is held.
-    // A hold is counted from the job's id, which is made before the queue is asked to take it; a retry is asked for longer.
+    // The message was not refused: it has had its attempts, or its relay was away for as long as it is held. A hold is
+    // counted from the job's id, which is made before the queue is asked to take it; a retry is asked for longer.
     const heldSinceMs = askedMs - limits.acceptRetryMs;
     const isHoldOver = this.clock.nowMs >= heldSinceMs + tenant.plan.holdMs || !this.options.isAgeKnown;
     const isPurged = this.options.isPurged(truth);
@@ -346,7 +349,8 @@ export class JobChecker {
     const wasTaken = handOvers > 0 || answeredIn !== null;
     const isTaken = wasTaken || isReported({ told }) || isExcused;
     this.watch.demand(status !== "success" || isTaken, "taken", () => `${jobId} was taken by nobody`);
-    // What ends without a try (its recipient is suppressed, its hold is over) counts as one, also where a report makes it a success.
+    // A job that ends without a try (its recipient is suppressed, its hold is over) counts as one, also where a report
+    // makes it a success.
     const isUntried = status === "suppressed" || status === "failed" || told.size > 0;
     const isCounted = attempts <= tries + (isUntried ? 1 : 0) || isExcused;
     this.watch.demand(isCounted, "attempts", () => `${jobId} counts ${attempts} attempts after ${tries} tries`);

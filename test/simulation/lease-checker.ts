@@ -5,7 +5,7 @@ import type { Watch } from "./promises.ts";
 import type { SimClock } from "./sim-clock.ts";
 import type { SimProcess } from "./sim-process.ts";
 
-/** A moment, and for how long the queue had answered nobody until then. */
+/** A moment, and for how long the queue had left all calls unanswered until then. */
 interface Instant {
   readonly atMs: number;
   readonly awayMs: number;
@@ -19,7 +19,7 @@ export interface TermTruth {
   readonly counted: Instant[];
   /** When the last call that the queue answered with yes was sent; null while the process knows of none. */
   sentAtMs: number | null;
-  /** The process still waited for the answer that gave it the lease; a later answer belongs to nobody and expires. */
+  /** The process still waited for the answer that gave it the lease; a later answer has no owner and expires. */
   isExpected: boolean;
   /** Its process has asked for its release; that call may be lost. */
   isGivenBack: boolean;
@@ -101,7 +101,7 @@ export class LeaseChecker {
     const term = this.terms.get(lease.token);
     if (term === undefined) return;
     const isNew = term.sentAtMs === null;
-    // Also a renewal that is answered late: nobody else can have been granted the lease before it.
+    // Also a renewal that is answered late: no other process can have been granted the lease before it.
     term.sentAtMs = Math.max(term.sentAtMs ?? 0, sentAtMs);
     if (!isNew) return;
     term.isExpected = this.clock.nowMs - sentAtMs < limits.leaseCompeteMs;

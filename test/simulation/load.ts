@@ -75,7 +75,7 @@ export class Load {
     this.fallbacks = fallbacks;
   }
 
-  /** What the client does with an accepted message later. */
+  /** The client's later changes to an accepted message. */
   private changeLater({ tenant }: SendRequest, jobId: string): void {
     const { scheduling } = this;
     const { clock, aHouse } = this.parts;

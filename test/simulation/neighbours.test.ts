@@ -6,7 +6,9 @@ import { SLOT_STORIES } from "./slot-stories.ts";
 import { Story } from "./story.ts";
 import { CALM } from "./weather.ts";
 
-/* Stories of tenants, relays and processes that give trouble: nobody else feels them, and no outage costs a message. */
+/*
+ * Stories of troublesome tenants, relays and processes: the others do not notice them, and no outage costs a message.
+ */
 
 const ONCE = { status: "success", handOvers: 1, eventStore: ["sent"] } as const;
 const FAILED = { status: "failed", handOvers: 0, eventStore: ["failed"] } as const;
@@ -68,7 +70,7 @@ describe("a tenant does not feel", () => {
     for (const name of names) story.accept(name);
     story.advance(50);
     expect(story.measureWait(story.accept("quiet"))).toBeLessThan(200);
-    // Nobody is remembered, also not the quiet one.
+    // No tenant is remembered, not even the quiet one.
     story.world.changePlan();
     for (const name of names) story.accept(name);
     story.advance(50);

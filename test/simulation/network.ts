@@ -6,7 +6,7 @@ import type { SimProcess } from "./sim-process.ts";
 import type { Trace } from "./trace.ts";
 import { CALM, type Weather } from "./weather.ts";
 
-/** What processes call. */
+/** A server that processes call. */
 export interface Server {
   readonly name: string;
   isUp: boolean;
@@ -37,7 +37,7 @@ export interface Call<T> {
 /** `late`: it takes effect so much later than its caller has given it up. */
 export type Mishap = "lost request" | "lost reply" | { readonly lateMs: number };
 
-/** Nothing comes through until then. */
+/** All messages are dropped until then. */
 interface Silence {
   readonly to: Server;
   /** Null: every process. */
@@ -52,20 +52,21 @@ interface Silence {
 /**
  * The wire between processes and servers. A call is a request, an effect at one instant, and a reply.
  *
- * N1. Each leg can be late or lost. N2. A request on the wire may take effect although its caller is dead or has given it
- * up; then also after what the caller did next. N3. Otherwise the calls on one connection arrive in their order; those on
- * different connections overtake each other. N4. A caller gets one answer, or a failure that says how much it may
- * conclude: `TransportError` nothing at all, `UnavailableError` that there was no effect. N5. A connection moves so many
- * bytes a second in each direction, one message after the other; a reply that is not complete in time is lost. N6. A
- * silence holds everything up; a half-open connection swallows what is sent into it until its process replaces it.
+ * N1. Each leg can be late or lost. N2. A request on the wire may take effect although its caller is dead or has given
+ * it up; then also after what the caller did next. N3. Otherwise the calls on one connection arrive in their order;
+ * those on different connections overtake each other. N4. A caller gets one answer, or a failure that says how much it
+ * may conclude: after `TransportError` the effect is unknown, after `UnavailableError` there was none. N5. A connection
+ * moves so many bytes a second in each direction, one message after the other; a reply that is not complete in time is
+ * lost. N6. A silence holds everything up; a half-open connection swallows what is sent into it until its process
+ * replaces it.
  */
 export class Network {
   weather: Weather = CALM;
-  /** What a story has happen to a call, instead of chance. */
+  /** A mishap that a story plots for a call, instead of chance. */
   plot: (name: string, from: SimProcess) => Mishap | null = () => null;
   /** Calls that got no answer, or one that their effect does not agree with. */
   lostCalls = 0;
-  /** Requests on the wire that nobody waits for. */
+  /** Requests on the wire whose callers have given up. */
   straying = 0;
   private readonly lastArrival = new Map<string, number>();
   /** When the last reply on a connection is through. */
@@ -104,7 +105,7 @@ export class Network {
     });
   }
 
-  /** Nothing comes through between the server and the process (null: all of them) for this long. */
+  /** Drops all messages between the server and the process (null: all of them) for this long. */
   silence(to: Server, from: SimProcess | null, forMs: number): void {
     this.trace.note("silence", from?.name ?? "all", `${to.name} ${forMs}`);
     this.silences.push({ to, from, line: null, untilMs: this.clock.nowMs + forMs, isHalfOpen: false });
@@ -157,7 +158,7 @@ export class Network {
     });
   }
 
-  /** A message that nobody answers, and that nobody misses. */
+  /** A message without an answer, whose loss goes unnoticed. */
   hint(to: SimProcess, hear: () => void): void {
     const isLost = this.dice.chance(this.weather.lostHint);
     const legMs = this.legMs();

@@ -4,7 +4,7 @@ import type { SimClock } from "./sim-clock.ts";
 /** Shorter than what a watcher takes for a silence. */
 const SHORT_MS = 2_500;
 
-/** For how long a server has answered nobody: because it is down, or because it is not heard of. */
+/** For how long a server has left all calls unanswered, because it is down or unreachable. */
 export class Outages {
   private sumMs = 0;
   private sinceMs: number | null = null;

@@ -54,7 +54,7 @@ export interface ProviderParts {
   report(report: DeliveryReport, delayMs: number): void;
 }
 
-/** What a provider does with a message. */
+/** A provider's treatment of a message. */
 export type Behaviour =
   | "takes"
   | "takes silently"
@@ -67,12 +67,12 @@ export type Behaviour =
   | "is away"
   | "is silent";
 
-/** What a relay that takes its time takes. */
+/** The time that a slow relay takes. */
 const SLOW_MS = 10_000;
 const DISPUTES_MAX = 3;
 /** A job is looked up again once it is old, which takes a call and the pause of a process that may still deliver. */
 const SUPPRESSED_MS_MAX = engineLimits.lookAgainMs + QUEUE_CALL_MS_MAX + limits.leaseTtlMs;
-/** When a caller gives up a relay that says nothing. */
+/** The time after which a caller gives up a silent relay. */
 const SILENT_MS = 20_000;
 
 /** The world's provider: takes messages, or not, and checks with each call that it may be made at all. */
@@ -80,7 +80,7 @@ export class Provider {
   /** Messages that were taken a second time, each after a fault that allows it. */
   repeats = 0;
   taken = 0;
-  /** What a story has the provider do, instead of chance. */
+  /** The behaviour of the provider that a story plots, instead of chance. */
   plot: (truth: JobTruth) => Behaviour | Outcome | null = () => null;
   /** How long a story has a message take, instead of chance. */
   delayMs: (truth: JobTruth) => number | null = () => null;
@@ -155,7 +155,7 @@ export class Provider {
     if (outcome.kind === "failed") truth.isRefused = true;
     if (outcome.kind === "away") this.parts.queueChecker.waitsAgain(term.process, truth, term.lease.token);
     truth.lastHeard = outcome.kind === "away" ? "away" : "answered";
-    // What reached nobody is no attempt.
+    // A try that reached no recipient is no attempt.
     const isNoTry =
       outcome.kind === "away" ? !this.isDisputed(truth, term) : outcome.kind === "retry" && outcome.isUncounted;
     if (isNoTry) truth.tries -= 1;
@@ -172,7 +172,7 @@ export class Provider {
     return times >= DISPUTES_MAX;
   }
 
-  /** What a process has heard of a relay. */
+  /** The number of a relay's answers that a process has received. */
   private countAnswers(truth: JobTruth, term: TermTruth): number {
     return this.answers.get(this.formatWay(truth, term)) ?? 0;
   }
@@ -243,14 +243,14 @@ export class Provider {
   /** Whether what the term did with the message, or heard of it, may be unknown to whoever has the message now. */
   private mayRepeat({ lent, isExcused }: JobTruth, term: TermTruth): boolean {
     if (isExcused || this.parts.leases.hasBrokenOff(term)) return true;
-    // A message that was lent to a delivery that went on comes back when that must be over. What became of it is written
-    // down by then, but where the queue could not be reached.
+    // A message that was lent to a delivery that went on comes back when that must be over. Its outcome is stored by
+    // then, unless the queue could not be reached.
     const isBack = lent?.token === term.lease.token && this.parts.clock.nowMs >= lent.untilMs;
     return isBack && !this.parts.isQueueNear;
   }
 
   /** A delivery is not broken off for a silence of the queue, but for its own. */
-  /** Nobody else may have the job. */
+  /** No other process may have the job. */
   private isOwners({ lent, tenant }: JobTruth, { lease }: TermTruth): boolean {
     const { state, clock } = this.parts;
     if (lent === null) return state.holder(tenant.shard, "dispatcher") === lease.token;
@@ -296,7 +296,9 @@ export class Provider {
     if (dice.chance(weather.reportDoubled)) report(said, delayMs + dice.skewed(5_000));
   }
 
-  /** What becomes of the message, in any order, each report perhaps twice, and perhaps before the answer to the call. */
+  /**
+   * Reports the message's outcome, in any order, each report perhaps twice, and perhaps before the answer to the call.
+   */
   private callBack(truth: JobTruth): void {
     const { dice, network, report } = this.parts;
     const { weather } = network;

@@ -11,12 +11,12 @@ const MIB = 1024 * 1024;
 /** The bounds of one pull, and of all pulls that a process has in flight. */
 const PULL_BYTES_MAX = MIB;
 const PULLS_BYTES_MAX = 8 * MIB;
-/** What a tenant's messages that wait in a process may hold, and what a pull that was allowed may bring on top. */
+/** The bytes of a tenant's messages that may wait in a process, and those that an allowed pull may add. */
 const TENANT_BYTES_MAX = 8 * MIB + PULL_BYTES_MAX;
 const PROCESS_BYTES_MAX = 128 * MIB + PULLS_BYTES_MAX;
 /** By which an owner's reckoning may differ from the shard's time before that follows it. */
 const TIME_SLACK_MS = 1_000;
-/** What a queue that forgets may forget: a second of its life, and when that was noted. */
+/** The span that a forgetful queue may lose: a second of its life, and the delay until it was noted. */
 const FORGOTTEN_MS = 3_000;
 /** How long the reply may take by which an owner begins to reckon. */
 const REPLY_MS_MAX = 5_000;
@@ -27,7 +27,7 @@ export interface QueueCheckerParts {
   readonly watch: Watch;
   readonly jobs: JobChecker;
   readonly state: QueueState;
-  /** Nothing but a step of the queue's clock can delay a retry by more than this; null: anything can. */
+  /** Only a step of the queue's clock can delay a retry by more than this; null: other faults can, too. */
   readonly lateMs: number | null;
   /** How far the queue's clock is ahead. */
   queueAheadMs(): number;
@@ -35,7 +35,7 @@ export interface QueueCheckerParts {
   bothBehindMs(): number;
 }
 
-/** What the queue's clock was set by, as a shard's owners see it. */
+/** The steps of the queue's clock, as a shard's owners see them. */
 interface ShardSteps {
   /** The lease under which the last pull came. */
   token: string | null;
@@ -46,7 +46,7 @@ interface ShardSteps {
   /** Since a pull that was not long on its way. */
   isSetBack: boolean;
   unnoticedMs: number;
-  /** Those that an owner noticed last, and when. */
+  /** The steps that an owner noticed last, and when. */
   noticedMs: number;
   noticedAtMs: number;
   /** When the last pull came, and how long it had been on its way. */
@@ -76,7 +76,7 @@ interface Waiting {
 
 interface Due {
   readonly shard: number;
-  /** What the queue has noted, by the shard's time. */
+  /** The delay that the queue has noted, by the shard's time. */
   readonly laterMs: number;
   /** When its wait ends, counted from the time at which the owner sent its outcome, and at which the queue had it. */
   readonly fromMs: number;
@@ -85,7 +85,7 @@ interface Due {
   readonly unnoticedMs: number;
   /** Steps of the queue's clock before it was. */
   readonly steps: number;
-  /** How far the shard's time was behind when it was scheduled, which nobody but its owner knew. */
+  /** How far the shard's time was behind when it was scheduled, which only its owner could see. */
   readonly behindMs: number;
   /** By how much two of the three clocks were ahead that let it go; null: it is parked. */
   aheadMs: number | null;
@@ -143,7 +143,7 @@ export class QueueChecker {
     this.pulling.set(process, (this.pulling.get(process) ?? 0) - bytesMax);
   }
 
-  /** What the queue hands out. */
+  /** Checks the jobs that the queue hands out. */
   pulled(lease: Lease, request: SentPull, result: PullResult): void {
     this.noticeSteps(lease, request, result);
     this.noteReleased(lease.shard, request.callerMs);
@@ -208,7 +208,9 @@ export class QueueChecker {
     }
   }
 
-  /** Also that a step was noticed: until its owner pulls again, or if nobody owns the shard, nobody knows of it. */
+  /**
+   * Also forgets that a step was noticed: it is unknown until the owner pulls again, or while the shard has no owner.
+   */
   forget(): void {
     this.due.clear();
     // Known, so that a settlement which comes once more is not taken for one that parks anew; and no more than that.
@@ -286,7 +288,7 @@ export class QueueChecker {
     this.noteReleased(shard, callerMs);
   }
 
-  /** A settlement that was there before parks nothing anew. */
+  /** A repeated settlement does not park the job anew. */
   private noteParked(truth: JobTruth, settlement: Settlement, { process, token, sentAtMs }: Owner): void {
     const { clock, state } = this.parts;
     const { shard } = truth.tenant;

@@ -4,7 +4,7 @@ import type { Dice } from "./dice.ts";
 import type { SimClock } from "./sim-clock.ts";
 
 /**
- * `hangs`: takes the connection and says nothing until it is broken off. `silent`: is given up by its caller after a
+ * `hangs`: accepts the connection and stays silent until it is broken off. `silent`: is given up by its caller after a
  * while. `away`: refuses at once. `slow`: takes the message, after many seconds. `prompt`: all is well.
  */
 export type RelayState = "prompt" | "slow" | "hangs" | "silent" | "away";

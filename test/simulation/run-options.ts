@@ -3,7 +3,7 @@ import { aTenant } from "../support/tenants.ts";
 import type { Dice } from "./dice.ts";
 import { drawNeighbours, drawWeather, type Weather } from "./weather.ts";
 
-/** What a run is made of; drawn from its seed, or written by hand in a scenario. */
+/** The options of a run; drawn from its seed, or written by hand in a scenario. */
 export interface RunOptions {
   readonly weather: Weather;
   readonly processes: number;
@@ -26,7 +26,7 @@ export interface RunOptions {
   readonly hasRelays: boolean;
   /** The relay of each tenant that has its own; all others use the platform's. */
   readonly relays: ReadonlyMap<string, string>;
-  /** Tenants that do nothing wrong, whose relay is prompt: nobody's trouble may delay them. Empty: all share the faults. */
+  /** Well-behaved tenants whose relay is prompt: others' trouble must not delay them. Empty: all share the faults. */
   readonly healthy: ReadonlySet<string>;
   /** Tenants that send as large messages as they may. */
   readonly heavy: ReadonlySet<string>;

@@ -1,13 +1,13 @@
 import type { QueueQuota } from "../../src/domain/jobs/queue.ts";
 import type { Watch } from "./promises.ts";
 
-/** What a tenant has unfinished. */
+/** A tenant's unfinished jobs. */
 export interface Share {
   readonly jobs: number;
   readonly bytes: number;
 }
 
-/** What of a job counts. */
+/** The figures of a job that count. */
 interface Counted {
   readonly tenant: { readonly tenantId: string };
   /** Of its payload. */
@@ -16,7 +16,7 @@ interface Counted {
 
 const NOTHING: Share = { jobs: 0, bytes: 0 };
 
-/** What of the queue each tenant has, by the unfinished jobs that there are. */
+/** Each tenant's share of the queue, computed from the unfinished jobs. */
 export class ShareChecker {
   private readonly shares = new Map<string, Share>();
 

@@ -5,7 +5,7 @@ import { CLOCK_STORIES } from "./clock-stories.ts";
 import { QUEUE_LINES } from "./network.ts";
 import { Story } from "./story.ts";
 
-/* Stories of silence, half-open connections and clocks: nothing is lost by them, and nothing goes out twice. */
+/* Stories of silence, half-open connections and clocks: no message is lost by them, and none goes out twice. */
 
 const ONCE = { status: "success", handOvers: 1, eventStore: ["sent"] } as const;
 const LEASE_MS = limits.leaseTtlMs;

@@ -12,7 +12,7 @@ interface Entry {
 /**
  * The one clock that everything in a simulated world runs on.
  *
- * C1. Time passes only between two steps, never while code runs. C2. What is due at the same millisecond runs in an order
+ * C1. Time passes only between two steps, never while code runs. C2. Timers due at the same millisecond run in an order
  * that the seed decides: this is where interleavings come from. C3. A step ends when every promise that it resolved has
  * run its course.
  */
@@ -34,7 +34,7 @@ export class SimClock {
     };
   }
 
-  /** Runs the next thing that is due. False when nothing ever is. */
+  /** Runs the next thing that is due. Returns false when no timer is left. */
   step(): boolean {
     for (let next = this.pop(); next !== undefined; next = this.pop()) {
       if (next.run === null) continue;

@@ -27,7 +27,7 @@ import type { SimProcess } from "./sim-process.ts";
 import { SimQueue } from "./sim-queue.ts";
 import type { WatchedQueue } from "./watched-queue.ts";
 
-/** What all processes share. */
+/** The state that all processes share. */
 export interface Context {
   readonly network: Network;
   readonly watch: Watch;
@@ -111,7 +111,7 @@ export class SimCluster {
     this.recorder.start();
   }
 
-  /** What the front door does for an operator who wants these failed jobs tried again. */
+  /** Retries these failed jobs as the front door does for an operator. */
   async retry(tenant: Tenant, jobIds: readonly string[]): Promise<void> {
     try {
       await this.retries.retry(tenant, jobIds);
@@ -120,7 +120,7 @@ export class SimCluster {
     }
   }
 
-  /** What the front door does for a tenant that moves a job, or cancels it. */
+  /** Moves or cancels a job as the front door does for a tenant. */
   async change(tenant: Tenant, jobId: string, change: { readonly inMs: number } | "cancel"): Promise<void> {
     try {
       if (change === "cancel") {
@@ -145,13 +145,13 @@ export class SimCluster {
     await Promise.all([this.recorder.stop(), this.reports.stop()]);
   }
 
-  /** What the front door does with a report of a provider that calls again until it is answered. */
+  /** Handles a report as the front door does; the provider calls again until it is answered. */
   webhook(report: DeliveryReport): Promise<ObserveResult> {
     const ports = { queue: this.queue, directory: this.directory, eventStore: this.eventStore().reader };
     return observeReport(ports, report);
   }
 
-  /** What the front door does with a request; null where it refuses it. */
+  /** Accepts a request as the front door does; null if it is refused. */
   async send({ tenant, body, idempotencyKey, inMs, fallbackAfterMs }: SendRequest): Promise<AcceptResult | null> {
     const acceptance = acceptEmail(tenant, body);
     if (!acceptance.ok) return null;
@@ -185,7 +185,7 @@ export class SimCluster {
     return result;
   }
 
-  /** What the front door does with a batch, in pieces of two; null where no store answers. */
+  /** Accepts a batch as the front door does, in pieces of two; null where no store answers. */
   async sendBatch({ tenant, bodies, idempotencyKey: key }: BatchRequest): Promise<BatchResult | null> {
     const { queuedJobsMax: jobs, queuedBytesMax: bytes } = tenant.plan;
     const { timesForgot } = this.around.queue;
@@ -222,7 +222,7 @@ export class SimCluster {
     }
   }
 
-  /** Says nothing, but takes note of errors that nobody expects. */
+  /** Discards log lines, but takes note of unexpected errors. */
   private telemetry(): Telemetry {
     return {
       count: () => {},

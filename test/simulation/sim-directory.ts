@@ -4,7 +4,7 @@ import type { Dice } from "./dice.ts";
 import type { Network } from "./network.ts";
 import type { SimProcess } from "./sim-process.ts";
 
-/** What a load brings at most. */
+/** The largest number of tenants in a load. */
 const TENANTS_AT_ONCE = 50;
 
 /**
@@ -45,7 +45,7 @@ export class SimDirectory implements TenantDirectory {
     return isKnown ? (this.tenants.get(tenantId) ?? null) : undefined;
   }
 
-  /** What a change of a plan does. */
+  /** Has the effect of a changed plan. */
   forgetAll(): void {
     this.known.clear();
   }

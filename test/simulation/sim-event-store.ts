@@ -5,8 +5,8 @@ import { EventStoreState } from "../engine/recorder/memory-event-store-state.ts"
 import type { Watch } from "./promises.ts";
 
 /**
- * The event store's state, with the books kept beside it: each insert is checked at the instant at which it takes place. What
- * it answers is what ClickHouse answers; a model test holds the state to that.
+ * The event store's state, with the books kept beside it: each insert is checked at the instant at which it takes
+ * place. It answers as ClickHouse does; a model test holds the state to that.
  */
 export class SimEventStore {
   /** Rows that a queue which forgot may hand out again, or have forgotten after they were handed out. */

@@ -33,7 +33,10 @@ interface Retrying {
   house: Retrier | null;
 }
 
-/** Pauses tenants and resumes them, and has failed jobs tried again. What it decides is in the registry at once, and no process remembers less. */
+/**
+ * Pauses tenants and resumes them, and has failed jobs tried again. Its decisions are in the registry at once, and no
+ * process remembers less.
+ */
 export class SimOperator {
   /** Tenants that it paused, in all. */
   pauses = 0;
@@ -109,7 +112,7 @@ export class SimOperator {
     this.steer(tenantId, (steering) => ({ ...steering, paused: new Set(), resumedAt }));
   }
 
-  /** What was accepted so far ends. */
+  /** Ends all jobs that were accepted so far. */
   purge(tenantId: string): void {
     const purgedBefore = new Map([["email", EPOCH_MS + this.clock.nowMs]]);
     this.steer(tenantId, (steering) => ({ ...steering, purgedBefore }));

@@ -8,9 +8,9 @@ export const EPOCH_MS = 1_768_435_200_000;
 /**
  * One process: everything that runs in it enters by `enter`, be it a timer or an answer from the wire.
  *
- * P1. Nothing runs in a dead process, and nothing of it is heard of again, except what is on the wire already.
- * P2. In a paused process nothing runs; what was due meanwhile runs when it comes back, timers and answers each in their
- *     order. Its monotonic clock went on. P3. Its wall clock is its own, and may step.
+ * P1. A dead process runs no code and sends no more messages, except those on the wire already. P2. A paused process
+ * runs no code; timers and answers that were due meanwhile run when it resumes, each in their order. Its monotonic
+ * clock went on. P3. Its wall clock is its own, and may step.
  */
 export class SimProcess {
   readonly clock: Clock;

@@ -5,7 +5,7 @@ import type { Violation } from "./promises.ts";
 import { drawOptions, type RunOptions } from "./run-options.ts";
 import { World, type WorldCounts } from "./world.ts";
 
-/** What a seed's run came to. */
+/** The result of a seed's run. */
 export interface RunResult extends WorldCounts {
   /** The same for two runs that went the same way. */
   readonly hash: string;
@@ -61,7 +61,7 @@ export function simulate(seed: number, steps: number | null = null): RunResult {
     const aHouse = (dice: Dice) => world.aHouse(dice);
     world.operator.retryFailed({ dice: ofRetries, share: weather.jobRetried, aHouse });
   }
-  // Who is compared by the order of what they accepted schedules nothing.
+  // Tenants that are compared by the order of their accepted messages schedule none.
   if (!weather.isCalm && ofSchedule.chance(1 / 3)) {
     world.load.schedule({ dice: ofSchedule, share: ofSchedule.pick([0.2, 0.7]) });
   }
@@ -110,7 +110,7 @@ function withRetries(options: RunOptions, dice: Dice): RunOptions {
 
 function send({ load, dice, drawn }: World, jobs: number, withinMs: number): void {
   for (let i = 0; i < jobs; i += 1) {
-    // Half of it is one tenant's, and not one of those that do nothing wrong.
+    // Half of it is one tenant's, and not one of the well-behaved ones.
     const tenant = dice.chance(0.5) ? drawn.tenants[0] : dice.pick(drawn.tenants);
     if (tenant === undefined) continue;
     const recipient = dice.chance(0.5) ? `ann${dice.between(1, 5)}@example.com` : `bob${i}@example.com`;

@@ -40,7 +40,7 @@ describe("a paused tenant", () => {
     story.world.operator.pause("acme");
     story.advance(60_000);
     expect(jobs.some((jobId) => story.isParked(jobId))).toBe(false);
-    // Those that ask whether the shard has anything go on, and read nothing.
+    // Checks for new work on the shard go on without reading jobs.
     let read = 0;
     const { queueChecker } = story.world;
     const asked = queueChecker.asked.bind(queueChecker);

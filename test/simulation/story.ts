@@ -15,7 +15,7 @@ import { EPOCH_MS } from "./sim-process.ts";
 import { CALM } from "./weather.ts";
 import { World } from "./world.ts";
 
-/** What became of a message, told in one line. */
+/** A message's outcome, told in one line. */
 export interface MessageOutcome {
   readonly status: JobStatus;
   /** How often its provider took it. */
@@ -24,7 +24,7 @@ export interface MessageOutcome {
   readonly eventStore: readonly EventType[];
 }
 
-/** A world in which nothing goes wrong but what the story tells. Every checker of the simulation watches it. */
+/** A world without faults except those of the story. Every checker of the simulation watches it. */
 export class Story {
   readonly world: World;
   private readonly driver: Driver;
@@ -129,7 +129,7 @@ export class Story {
     this.world.provider.delayMs = (truth) => (truth.tenant.tenantId === tenantId ? ms : null);
   }
 
-  /** What becomes of the tenant's relay, for so long. */
+  /** Sets the state of the tenant's relay, for so long. */
   trouble(tenantId: string, state: RelayState, forMs: number): void {
     this.world.relays.trouble(this.world.relays.findRelay({ tenantId }).key, state, forMs);
   }
@@ -150,7 +150,7 @@ export class Story {
     this.world.network.weather = { ...this.world.network.weather, lostHint: 1 };
   }
 
-  /** What happens to the next calls whose name begins so, in their order; later ones are left alone. */
+  /** Plots mishaps for the next calls whose names begin with `prefix`, in their order; later calls go through. */
   plotCalls(prefix: string, ...mishaps: readonly (Mishap | null)[]): { readonly count: number } {
     const seen = { count: 0 };
     const earlier = this.world.network.plot;
@@ -162,7 +162,7 @@ export class Story {
     return seen;
   }
 
-  /** What the provider does with the next messages that reach it; later ones it takes. */
+  /** Plots the provider's treatment of the next messages that reach it; it accepts later ones. */
   plotProvider(...behaviours: readonly (Behaviour | Outcome)[]): void {
     let calls = 0;
     this.world.provider.plot = () => {

@@ -2,7 +2,10 @@ import type { SimClock } from "./sim-clock.ts";
 
 const LINES_KEPT = 400;
 
-/** What happened, as a hash that two equal runs share, and as the last lines of text for whoever looks into a failure. */
+/**
+ * The run's history, as a hash that two equal runs share, and as the last lines of text for whoever looks into a
+ * failure.
+ */
 export class Trace {
   private readonly lines: string[] = [];
   private low = 0x811c9dc5 | 0;

@@ -6,9 +6,9 @@ import type { SimClock } from "./sim-clock.ts";
 /** For its relay to be found away, and for a message that waits by itself until then: three strikes, and their waits. */
 const HELD_SLACK_MS = 60_000;
 
-/** How long the messages of tenants that do nothing wrong wait for their first hand-over, whatever their neighbours do. */
+/** How long messages of well-behaved tenants wait for their first hand-over, whatever their neighbours do. */
 export class WaitChecker {
-  /** When those were accepted that nobody has handed over yet, oldest first. */
+  /** The acceptance times of messages without a hand-over, oldest first. */
   private readonly waiting = new Map<string, number>();
   longestMs = 0;
 
@@ -17,7 +17,7 @@ export class WaitChecker {
     private readonly watch: Watch,
     /** Tenants with a prompt relay, within all limits. */
     private readonly healthy: ReadonlySet<string>,
-    /** What the design promises them; see the README. */
+    /** The wait that the design promises them; see the README. */
     private readonly boundMs: number,
   ) {}
 
@@ -33,7 +33,7 @@ export class WaitChecker {
     this.waiting.delete(jobId);
   }
 
-  /** Also one that nobody hands over at all is noticed. */
+  /** Also notices a message that is never handed over. */
   stepped(): void {
     const oldest = this.waiting.entries().next();
     if (oldest.done === false) this.check(...oldest.value);

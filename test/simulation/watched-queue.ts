@@ -101,7 +101,7 @@ export class WatchedQueue {
   accept(tenant: Tenant, requestsPerMinute: number | null, job: NewJob, callerMs: number): AcceptResult {
     const before = this.entries(tenant.shard);
     const result = this.state.acceptNow(tenant, requestsPerMinute, job, callerMs);
-    // What counts from a message goes by its process's clock; for all others, the time is what it is.
+    // Times counted from a message go by its process's clock; all others are the queue's time.
     const fromMs = countsFromMessage(job) ? callerMs : this.timeMs();
     const waitMs = (job.dueMs ?? fromMs) - fromMs;
     if (this.entries(tenant.shard) > before) {
@@ -136,7 +136,7 @@ export class WatchedQueue {
       if (!("jobId" in outcome)) continue;
       const { jobId } = outcome;
       const name = formatMessage(tenant, idempotency, index);
-      // What was queued before the queue forgot, and it still knows, is learned from the first answer.
+      // A job that the queue accepted before it forgot, and still knows, is learned from the first answer.
       const isLearned = this.timesForgot > 0 && this.parts.jobs.jobs.has(jobId);
       const known = this.messages.get(name) ?? (isLearned ? jobId : undefined);
       this.parts.watch.demand(
@@ -188,7 +188,7 @@ export class WatchedQueue {
     if (sinceForgot === this.timesForgot) this.parts.jobs.canceled(jobId);
   }
 
-  /** An answer from before the queue forgot (`sinceForgot` dates the question) says nothing about its state. */
+  /** An answer from before the queue forgot (`sinceForgot` dates the question) does not reflect its state. */
   heardAccept(tenant: Tenant, job: NewJob, result: AcceptResult, sinceForgot: number): void {
     if (sinceForgot !== this.timesForgot || job.idempotency === null) return;
     if (result.kind !== "accepted" && result.kind !== "replayed") return;
@@ -230,7 +230,7 @@ export class WatchedQueue {
   renew(lease: Lease): boolean {
     const isHeld = this.state.renewNow(lease);
     if (isHeld) this.leases.renewed(lease);
-    // Nobody has taken it, perhaps: it was forgotten with the queue's last writes.
+    // The lease may have no owner: it was forgotten with the queue's last writes.
     else this.leases.fenced(lease);
     return isHeld;
   }

@@ -1,6 +1,6 @@
 import type { Dice } from "./dice.ts";
 
-/** What goes wrong in a run, and how often. All zero is a calm day. */
+/** The faults of a run, and how often they occur. All zero is a calm day. */
 export interface Weather {
   /** No fault of any kind. */
   readonly isCalm: boolean;
@@ -12,7 +12,10 @@ export interface Weather {
   readonly doubledRequest: number;
   readonly legMsMax: number;
   readonly lostHint: number;
-  /** What a connection moves in each direction; 0: as much as it likes. This is no fault, and does not end with them. */
+  /**
+   * The bytes per millisecond of a connection in each direction; 0: unlimited. This is no fault, and does not end with
+   * them.
+   */
   readonly bytesPerMs: number;
   /** Means between two of these, in ms; 0 never. A silence lasts up to three lease terms, for one process or for all. */
   readonly silenceEveryMs: number;
@@ -32,7 +35,7 @@ export interface Weather {
   readonly clockFarAhead: number;
   readonly registryAway: number;
   readonly registrySlow: number;
-  /** What the registry takes for a load of tenants, at most: all that are asked for meanwhile wait for the next. */
+  /** The longest that the registry takes to load tenants: requests in the meantime wait for the next load. */
   readonly tenantLoadMs: number;
   /** Mean between two changes of a plan, after which no process remembers a tenant. */
   readonly planChangeEveryMs: number;
@@ -92,9 +95,8 @@ export const CALM: Weather = {
 };
 
 /**
- * Trouble of the neighbours alone: relays that hang, refuse or are slow, tenants that send much, processes that come and
- * go. Nothing is wrong with the queue but its
- * clock, and nothing with the wire, so nobody else may feel it.
+ * Trouble of the neighbours alone: relays that hang, refuse or are slow, tenants that send much, processes that come
+ * and go. Only the queue's clock has faults, and the wire has none, so no other tenant may be delayed.
  */
 export function drawNeighbours(dice: Dice): Weather {
   return {

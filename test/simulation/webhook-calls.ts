@@ -22,7 +22,7 @@ export interface WebhookCallsParts {
 
 /** A provider that calls with its reports, and calls again until each is taken: by any process, in any order. */
 export class WebhookCalls {
-  /** Reports that nobody has taken yet. */
+  /** Reports that have not been taken yet. */
   inFlight = 0;
 
   constructor(private readonly parts: WebhookCallsParts) {}

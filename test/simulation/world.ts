@@ -27,7 +27,7 @@ import { type ReportCounts, WatchedQueue } from "./watched-queue.ts";
 import { CALM } from "./weather.ts";
 import { WebhookCalls } from "./webhook-calls.ts";
 
-/** What happened in a world, for whoever wants to know whether it was put to the test. */
+/** The events of a world, which show whether it was put to the test. */
 export interface WorldCounts extends ReportCounts {
   crashes: number;
   pauses: number;
@@ -35,7 +35,7 @@ export interface WorldCounts extends ReportCounts {
   restarts: number;
   silences: number;
   halfOpen: number;
-  /** Of the queue's clock. */
+  /** Steps of the queue's clock. */
   clockSteps: number;
   reports: number;
 }
@@ -185,7 +185,7 @@ export class World {
   readonly drawn: RunOptions;
   private readonly tenants: Map<string, RunOptions["tenants"][number]>;
 
-  /** One step of the world, with all that follows from it. False when nothing is left to do. */
+  /** One step of the world, with all that follows from it. Returns false when no work is left. */
   step(): boolean {
     const went = this.clock.step();
     this.fairness.stepped();
@@ -381,8 +381,8 @@ export class World {
 }
 
 /**
- * How long a message of a tenant that does nothing wrong may wait from its acceptance to its first hand-over, where the
- * queue, the wire and the clocks are sound: README derives it.
+ * How long a message of a well-behaved tenant may wait from its acceptance to its first hand-over, where the queue, the
+ * wire and the clocks are sound: README derives it.
  */
 function waitBoundMs({ weather, shards, processes }: RunOptions): number {
   const { lostHint, drainEveryMs, tenantLoadMs, bytesPerMs } = weather;
@@ -394,7 +394,7 @@ function waitBoundMs({ weather, shards, processes }: RunOptions): number {
   return hintMs + 2 * pullMs + 4 * tenantLoadMs + moveMs + SLOT_MS;
 }
 
-/** How late a retry may come where nothing but the queue's clock goes wrong; null: where more does. */
+/** The latest that a retry may come where only the queue's clock has faults; null: where there are others. */
 function lateMs(options: RunOptions): number | null {
   const { healthy, weather } = options;
   return healthy.size === 0 || weather.drainEveryMs > 0 ? null : waitBoundMs(options);
@@ -405,7 +405,7 @@ const PULL_BYTES = 1024 * 1024;
 const SLOT_MS = 500;
 const HOUR_MS = 3_600_000;
 
-/** Whether nothing but the scheduler can make a tenant wait. */
+/** Whether only the scheduler can make a tenant wait. */
 function isComparable({ weather, processes, tenants }: RunOptions): boolean {
   const isUnpaced = tenants.every(({ plan }) => plan.deliveriesPerSecond === null);
   return weather.isCalm && processes === 1 && isUnpaced && weather.tenantPauseEveryMs === 0;

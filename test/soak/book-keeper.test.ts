@@ -82,7 +82,7 @@ describe("the book-keeper notices", () => {
     const again = () => book.arrived(message.seq, message.jobId);
     again();
     expect(broken()).toEqual(["nothing is sent twice without a cause"]);
-    // A death long before, one after both, and a slow Redis explain nothing.
+    // A death long before, one after both, and a slow Redis are no excuse.
     nowMs -= 200_000;
     faults.at("kill -9", "main", "died");
     nowMs += 195_500;

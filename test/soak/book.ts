@@ -3,7 +3,7 @@ import type { EventType } from "../../src/domain/jobs/event.ts";
 export type SoakChannel = "email" | "whatsapp" | "wallet";
 
 /**
- * What should become of a message.
+ * The expected outcome of a message.
  *
  * - `sent`: it is good, so it ends as a success. `refused`: its recipient does not exist, so it fails or bounces.
  * - `suppressed`: its recipient was suppressed before it was sent. `update`: of a pass that exists.
@@ -12,8 +12,8 @@ export type SoakChannel = "email" | "whatsapp" | "wallet";
 export type Aim = "sent" | "refused" | "suppressed" | "update" | "any";
 
 /**
- * What its caller knows of a request. `asked`: no answer yet; `unknown`: there was none, or a 5xx, so it may have been accepted or
- * not.
+ * The state of a request as its caller knows it. `asked`: no answer yet; `unknown`: there was none, or a 5xx, so it may
+ * have been accepted or not.
  */
 export type Fate = "asked" | "accepted" | "unknown" | "refused";
 
@@ -29,13 +29,13 @@ export interface Message {
   dueMs: number;
   /** When `dueMs` was told to the service: a clock that was wrong then made the time wrong by as much. */
   timedMs: readonly number[];
-  /** When the service answered that it is cancelled; 0: it is not. `NaN`: nobody knows. */
+  /** When the service answered that it is cancelled; 0: it is not. `NaN`: unknown. */
   canceledMs: number;
-  /** Of a fallback: the message that it stands behind. */
+  /** In a fallback: the message that it stands behind. */
   fallbackOf: Message | null;
-  /** Whom nobody else writes to, and who can be erased; null: somebody else may. */
+  /** A recipient without other senders, who can be erased; null: others may write to it. */
   recipient: string | null;
-  /** Of an e-mail: a pass is made for it and goes with it. */
+  /** Whether a pass is made for the e-mail and goes with it. */
   hasPass: boolean;
   /** Other job ids that a repeat under the same Idempotency-Key was answered with: there must be none. */
   otherJobIds: readonly string[] | null;
@@ -67,8 +67,9 @@ export interface Misdeed {
 }
 
 /**
- * The book-keeper: what was asked of the service and what it answered, what arrived at the providers, what webhooks were told and
- * what polls showed. It lives outside of the service and believes nothing that the service says of itself.
+ * The book-keeper: what was asked of the service and what it answered, what arrived at the providers, what webhooks
+ * were told and what polls showed. It lives outside of the service and does not rely on the service's own account of
+ * itself.
  */
 export class Book {
   readonly messages: Message[] = [];
@@ -78,7 +79,7 @@ export class Book {
   readonly confirmed = new Set<number>();
   readonly told = new Map<string, Told>();
   readonly misdeeds: Misdeed[] = [];
-  /** What people wrote and the service said it has, by the provider's ids. */
+  /** Incoming texts that the service acknowledged, by the provider's ids. */
   readonly written = new Set<string>();
   /** Messages whose recipients were erased. */
   readonly erased = new Set<number>();
@@ -122,7 +123,7 @@ export class Book {
       return;
     }
     if (message.fate === "accepted") return;
-    // A refusal proves nothing about an earlier try without an answer.
+    // A refusal does not settle an earlier try without an answer.
     if (status >= 400 && status < 500 && message.fate === "asked") message.fate = "refused";
     else if (status < 400 || status >= 500) message.fate = "unknown";
   }
@@ -134,7 +135,7 @@ export class Book {
     else earlier.push(arrival);
   }
 
-  /** What a poll of a job showed. Polls of one job must not overlap. */
+  /** Notes the status that a poll of a job returned. Polls of one job must not overlap. */
   polledJob(jobId: string, status: string): void {
     // One that is tried again is pending again.
     if (this.retries.has(jobId)) return;
@@ -174,7 +175,7 @@ export class Book {
   }
 }
 
-/** What a tenant's webhook was told. */
+/** The events that a tenant's webhook received. */
 export interface Told {
   /** It is told of events behind this one. */
   readonly sinceEventId: number;

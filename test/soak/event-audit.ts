@@ -1,7 +1,7 @@
 import { EVENT_TYPES, eventTimeMs } from "../../src/domain/jobs/event.ts";
 import type { Book, ExportedEvent } from "./book.ts";
 
-/** What the export says of a job: the types of its events, one bit each. */
+/** A job in the export: the types of its events, one bit each. */
 interface JobEvents {
   bits: number;
   readonly tenant: string;

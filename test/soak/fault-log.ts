@@ -16,13 +16,13 @@ export interface FaultSpan {
   readonly fromMs: number;
   toMs: number;
   readonly excuse: Excuse | null;
-  /** Of an excuse: which channel's messages; null: all. */
+  /** The channel whose messages a fault excuses; null: all. */
   readonly channel: SoakChannel | null;
   /** How long it took until the service was ready again; null: it was not asked. */
   recoveryMs: number | null;
   /** By how much the processes' clocks were wrong (ms). */
   shiftMs: number;
-  /** What else there is to say. */
+  /** Further details. */
   note: string;
 }
 
@@ -33,7 +33,7 @@ const SLACK_MS = 1_500;
 /** From a request until its job is in the queue, which repeats a call without an answer for five seconds. */
 const TOLD_MS = 6_000;
 
-/** What was done to the system, and when. */
+/** The faults that were injected, and when. */
 export class FaultLog {
   readonly spans: FaultSpan[] = [];
 
@@ -60,7 +60,7 @@ export class FaultLog {
     span.toMs = this.nowMs();
   }
 
-  /** What happens at once, such as the end of a process. */
+  /** Notes an instantaneous fault, such as the end of a process. */
   at(kind: string, target: string, excuse: Excuse | null = null): FaultSpan {
     const span = this.begin(kind, target, excuse);
     span.toMs = span.fromMs;

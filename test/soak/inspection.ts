@@ -65,7 +65,7 @@ async function readLines(url: string, audit: Audit): Promise<Audit> {
   return audit;
 }
 
-/** What the service says of jobs that no event says the end of. */
+/** Asks the service about jobs without a final event. */
 async function askForRest(world: SoakWorld, events: Audit): Promise<ReadonlyMap<string, AskedJob>> {
   const { book, api, tenants } = world;
   const asked = new Map<string, AskedJob>();

@@ -2,22 +2,22 @@ import type { Arrival, Book, Message } from "./book.ts";
 import type { EventAudit } from "./event-audit.ts";
 import type { FaultLog, FaultSpan } from "./fault-log.ts";
 
-/** What became of a promise. */
+/** The verdict on a promise. */
 export interface Verdict {
   readonly promise: string;
   /** How many things were looked at. */
   readonly checked: number;
-  /** What broke it, in words. */
+  /** The violations, in words. */
   readonly broken: readonly string[];
   /** Further figures. */
   readonly note: string;
 }
 
-/** Of a job without an event that says how it ended: what the service says of it. */
+/** A job without a final event, as the service describes it. */
 export interface AskedJob {
   readonly status: string;
   readonly result: string;
-  /** What it waits for; null: it has ended, or the service does not know it. */
+  /** The status that it waits in; null: it has ended, or the service does not know it. */
   readonly waitsFor: string | null;
 }
 
@@ -82,7 +82,7 @@ const ENDED = new Set(["success", "failed", "suppressed"]);
 /** Waits that the soak's own refusals cause, and that may outlast it. */
 const LAWFUL_WAITS = new Set(["retry", "throttled", "destination_pace"]);
 
-/** What its job's events call sent has arrived. Apple's passes arrive nowhere: their file is the answer. */
+/** Messages with a sent event have arrived. Apple's passes arrive nowhere: their file is the answer. */
 function handedOver({ book, events }: Evidence): Verdict {
   const sent = book.messages.filter(
     ({ jobId, channel }) => jobId !== null && channel !== "wallet" && events.has(jobId, "sent"),
@@ -139,7 +139,7 @@ function findCause(
   return faults.excuseFor(message.channel, first.atMs, again.atMs);
 }
 
-/** What came from nowhere: messages that nobody asked for, or that were refused. */
+/** Messages from nowhere: never requested, or refused. */
 function invented({ book, events }: Evidence): Verdict {
   const broken: string[] = [];
   for (const [seq, arrivals] of book.arrivals) {
@@ -194,12 +194,12 @@ function scheduled({ book, faults }: Evidence): Verdict {
   return { promise: "scheduled messages come in time, cancelled ones not at all", checked: all.length, broken, note };
 }
 
-/** A wall-clock time means what the clock of the process that takes it says. Later steps change nothing. */
+/** A wall-clock time means what the clock of the process that takes it says. Later steps do not count. */
 function findTimeError({ timedMs }: Message, faults: FaultLog): number {
   return Math.max(0, ...timedMs.map((atMs) => faults.timeErrorMs(atMs)));
 }
 
-/** What stands behind a message that was sent in time is not sent. */
+/** A fallback behind a message that was sent in time is not sent. */
 function fallbacks({ book, events, faults }: Evidence): Verdict {
   const all = book.messages.filter(({ fallbackOf, fate }) => fallbackOf !== null && fate === "accepted");
   const broken: string[] = [];

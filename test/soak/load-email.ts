@@ -6,7 +6,7 @@ import { triedUntilDone } from "./tried-until-done.ts";
 
 const BATCH_MAX = 40;
 const LARGE_BYTES_MAX = 900_000;
-/** A change of a tenant is seen by all processes within a second; so that a fault in between proves nothing. */
+/** All processes see a change of a tenant within a second; the longer time covers a fault in between. */
 const SEEN_MS = 5_000;
 const KEY_TRIES = 8;
 
@@ -48,7 +48,7 @@ async function post(context: LoadContext, message: Message, body: unknown, key: 
   const headers: Record<string, string> = key === null ? {} : { "idempotency-key": key };
   const send = async () => {
     const answer = await api.tenant(findTenant(context, message).apiKey, "POST", "/v1/send/email", body, { headers });
-    // A repeat while the first is still under way is refused, and says nothing about it.
+    // A repeat while the first is still in flight is refused, which leaves the first one's result open.
     if (answer.status !== 409) book.answered(message, answer.status, answer.body?.job_id);
     return answer;
   };
@@ -175,7 +175,7 @@ export async function sendWithFallback(context: LoadContext): Promise<void> {
 /** An operator has a failed job tried again, in vain. */
 async function retry({ api, book, did }: LoadContext, { tenant, jobId }: Message): Promise<void> {
   if (jobId === null) return;
-  // Without an answer, nobody knows.
+  // Without an answer, the result is unknown.
   book.retries.set(jobId, 1);
   const { status } = await api.operator("POST", `/tenants/${tenant}/jobs/${jobId}/retry`);
   if (status >= 400 && status < 500) book.retries.delete(jobId);
@@ -200,7 +200,7 @@ async function sendToSuppressed(context: LoadContext, tenant: SoakTenant, addres
   await post(context, message, mail(message, address, 100), null);
 }
 
-/** A reader follows the unsubscribe link of a mail that arrived: nothing more is sent to that address. */
+/** A reader follows the unsubscribe link of a mail that arrived: no more mail is sent to that address. */
 export async function unsubscribe(context: LoadContext): Promise<void> {
   const { mail: provider, book } = context;
   const link = provider.links.shift();

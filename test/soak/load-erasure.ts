@@ -6,7 +6,7 @@ import { triedUntilDone } from "./tried-until-done.ts";
 const SETTLED_MS = 60_000;
 const REPEATED_MS = 5_000;
 const TRIES = 40;
-/** What the look-up of a recipient finds is behind the event store by so much at most. */
+/** The longest that the look-up of a recipient lags behind the event store. */
 const LOOKED_FOR_MS = 15_000;
 
 /** An operator erases somebody who got a message a while ago, and looks for them afterwards. */

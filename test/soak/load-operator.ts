@@ -1,7 +1,7 @@
 import type { LoadContext } from "./soak-world.ts";
 import { TEMPLATE } from "./tenants.ts";
 
-/** A former key is refused by all processes within a second; so that a fault in between proves nothing. */
+/** All processes refuse a former key within a second; the longer time covers a fault in between. */
 const REVOKED_MS = 15_000;
 const PAUSE_MS = 5_000;
 const PLAN_CHANGED = 0.2;

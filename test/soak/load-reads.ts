@@ -12,7 +12,7 @@ const ANALYSTS = [
   "SELECT throwIf(number = 5) FROM numbers(10)",
 ];
 
-/** What tenants, operators and analysts look at. */
+/** The pages and queries of tenants, operators and analysts. */
 export class ReadLoad {
   /** Jobs that are polled until the end, each by one poll at a time. */
   private readonly polled: { readonly apiKey: () => string; readonly jobId: string; isAsked: boolean }[] = [];

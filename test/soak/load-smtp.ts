@@ -7,7 +7,7 @@ const TRIES = 8;
 const TIMEOUT_MS = 20_000;
 const JOB_ID = /queued as ([0-9a-f-]{36})/;
 
-/** What the server said: 250 with the job's id, a refusal, or nothing. */
+/** The server's reply: 250 with the job's id, a refusal, or none. */
 interface Reply {
   readonly code: number;
   readonly text: string;

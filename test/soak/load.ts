@@ -9,7 +9,7 @@ import { submit } from "./load-smtp.ts";
 import { WalletLoad } from "./load-wallet.ts";
 import type { LoadContext, SoakWorld } from "./soak-world.ts";
 
-/** What is done, and how often beside the others. */
+/** An action, and its weight among the others. */
 type Action = readonly [weight: number, run: () => Promise<unknown>];
 
 const TICK_MS = 50;
@@ -20,7 +20,7 @@ const IN_FLIGHT_MAX = 128;
 export class SoakLoad {
   readonly wallet = new WalletLoad();
   readonly done = new Map<string, number>();
-  /** What was due while too much was under way. */
+  /** Actions that were due while too many were in flight. */
   skipped = 0;
   private readonly reads = new ReadLoad();
   private readonly open = new Set<Promise<void>>();
@@ -64,7 +64,7 @@ export class SoakLoad {
     this.running = this.run();
   }
 
-  /** Asks for nothing new, and waits for what is under way, its repeats included. */
+  /** Starts no new actions, and waits for those in flight, their repeats included. */
   async stop(withinMs: number): Promise<void> {
     this.isOver = true;
     await this.running;

@@ -5,8 +5,8 @@ import { startSmtpServer, type TestSmtpServer } from "../support/smtp-server.ts"
 import type { Book } from "./book.ts";
 
 /**
- * How the mail server takes messages: as it should; not at all (it greets with 421, or answers every message with 451); it takes
- * them and says nothing; it takes its time; it wants fewer.
+ * How the mail server takes messages: as it should; not at all (it greets with 421, or answers every message with 451);
+ * it takes them and stays silent; it takes its time; it wants fewer.
  */
 export type MailMood = "ok" | "closed" | "broken" | "silent" | "slow" | "throttled";
 
@@ -16,7 +16,7 @@ const LOG_EVERY_MS = 200;
 /** So many messages are between two whose unsubscribe link is followed, or whose pixel is loaded. */
 const LINK_EVERY = 40;
 const PIXEL_EVERY = 30;
-/** Of the messages that it took, so many come back later. */
+/** One of this many messages that it took comes back later. */
 const BOUNCED_EVERY = 150;
 
 /**
@@ -105,7 +105,7 @@ export class MailProvider {
     const messageId = /^message-id:\s*<([^>]+)>/im.exec(head)?.[1] ?? "none";
     const seq = Number(/^x-soak:\s*(\d+)/im.exec(head)?.[1] ?? Number.NaN);
     const isSilent = this.mood === "silent";
-    // Messages without our header are those of carried tests, of nobody's request.
+    // Messages without our header belong to carried tests, not to a request.
     if (Number.isInteger(seq)) this.book.arrived(seq, parseMessageId(messageId)?.jobId ?? messageId, isSilent);
     else this.book.misdeed("nothing comes from nowhere", `a mail without a number: ${messageId} to ${recipient}`);
     if (isSilent) return;
@@ -120,7 +120,7 @@ export class MailProvider {
     else answer();
   }
 
-  /** What Postfix writes about a message, from its queue id to its end. */
+  /** Writes Postfix's log lines of a message, from its queue id to its end. */
   private log(messageId: string, recipient: string, seq: number): void {
     const id = this.taken.toString(16).toUpperCase().padStart(8, "0");
     const line = (program: string, pid: number, text: string) =>

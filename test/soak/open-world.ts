@@ -19,7 +19,7 @@ import type { SoakWorld } from "./soak-world.ts";
 import { Tenants } from "./tenants.ts";
 import { WalletProvider } from "./wallet-provider.ts";
 
-/** Starts everything that the soak is made of, the program last. What it starts ends with `undo`. */
+/** Starts everything that the soak is made of, the program last. All that it starts ends with `undo`. */
 export async function openWorld(options: SoakOptions, folder: string, undo: Undo): Promise<SoakWorld> {
   const book = new Book();
   const faults = new FaultLog();

@@ -60,7 +60,7 @@ async function endChild({ faults, service }: SoakWorld, dice: Dice): Promise<voi
   signal(child[1], "SIGTERM");
 }
 
-/** SIGSTOP: it is there, keeps its connections, and says nothing. */
+/** SIGSTOP: the process exists and keeps its connections, but stays silent. */
 async function pauseProcess(world: SoakWorld, dice: Dice): Promise<void> {
   const processes = Array.from(world.service.processes());
   if (processes.length === 0) return;

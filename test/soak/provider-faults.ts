@@ -73,7 +73,7 @@ async function receiversMood(world: SoakWorld, dice: Dice): Promise<void> {
   });
 }
 
-/** Connections that break, go silent or stay half-open. What was under way on them has no answer. */
+/** Connections that break, go silent or stay half-open. Calls in flight on them get no answer. */
 async function network(world: SoakWorld, dice: Dice, channel: SoakChannel): Promise<void> {
   const proxy: Readonly<Record<SoakChannel, FaultProxy>> = {
     email: world.mail.proxy,

@@ -8,7 +8,7 @@ const SLOW_MS = 2_000;
 /** So that a webhook is tried again soon after the trouble. */
 const RETRY_SECONDS = 2;
 
-/** The receivers of all tenants' event webhooks, at `/<tenant>`. What they answer 2xx to counts as told. */
+/** The receivers of all tenants' event webhooks, at `/<tenant>`. A call that they answer 2xx counts as received. */
 export class Receivers {
   mood: ReceiverMood = "ok";
   calls = 0;

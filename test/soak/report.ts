@@ -3,7 +3,7 @@ import type { Verdict } from "./judge.ts";
 import type { SoakOptions } from "./options.ts";
 import type { ResourcePoint, Slope } from "./resources.ts";
 
-/** What a soak found. */
+/** The result of a soak. */
 export interface SoakReport {
   readonly options: Omit<SoakOptions, "only" | "without">;
   readonly minutes: number;

@@ -7,7 +7,7 @@ import type { SoakWorld } from "./soak-world.ts";
 const MIB = 1024 * 1024;
 const SAMPLE_EVERY_MS = 5_000;
 
-/** What a resource may grow by in an hour: a share of itself, and an amount. */
+/** The hourly growth that a resource is allowed: a share of itself, and an amount. */
 interface Bound {
   readonly share: number;
   readonly amount: number;
@@ -21,13 +21,14 @@ const BOUNDS: Readonly<Record<string, Bound>> = {
   "memory MiB": { share: 0.1, amount: 48 },
   files: { share: 0.05, amount: 12 },
   connections: { share: 0.05, amount: 12 },
-  // Those with a lifetime, of up to a day, become more for as long: they are shown, and judged by the memory that they take.
+  // Keys with a lifetime, of up to a day, become more for as long: they are shown, and judged by the memory that they
+  // take.
   "Redis keys for good": { share: 0.1, amount: 500 },
   "Redis MiB": { share: 0.1, amount: 8 },
   "queue on disk MiB": { share: 0.2, amount: 64 },
 };
 
-/** Shorter than this, a slope says nothing: jobs leave Redis a quarter of an hour after their end. */
+/** On a shorter run a slope is meaningless: jobs leave Redis a quarter of an hour after their end. */
 const JUDGED_HOURS_MIN = 0.75;
 const POINTS_MIN = 5;
 /** The first part of the points is warm-up. */

@@ -17,7 +17,7 @@ import { Weather } from "./weather.ts";
 
 const MINUTE_MS = 60_000;
 const SAY_EVERY_MS = 60_000;
-/** What the book-keeper notes the moment that it happens, beside what `judge` finds at the end. */
+/** Violations that the book-keeper notes at once, beside those that `judge` finds at the end. */
 const NOTED = [
   "the service is ready again after each fault",
   "a program that is told to end does so in order",

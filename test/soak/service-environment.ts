@@ -2,7 +2,7 @@ import type { SoakWorld } from "./soak-world.ts";
 
 export const OPERATOR_TOKEN = "operator-token-of-the-soak";
 
-/** What the program is started with, at this moment: keys are rotated. */
+/** The environment that the program is started with at this moment: keys are rotated. */
 export function serviceEnvironment(
   world: Pick<
     SoakWorld,

@@ -71,7 +71,7 @@ export class SoakStores {
     if (this.disk !== null) run(["mount", "-o", `remount,size=${this.disk.mib}m`, this.disk.path]);
   }
 
-  /** Of the data folder's file system. */
+  /** The space used on the data folder's file system. */
   async usedMib(): Promise<number> {
     const { blocks, bfree, bsize } = await statfs(this.disk?.path ?? this.home);
     return ((blocks - bfree) * bsize) / MIB;

@@ -35,13 +35,13 @@ export interface SoakWorld {
   readonly clockFile: string;
 }
 
-/** What is rotated at a restart: the newest first. */
+/** The keys that a restart rotates: the newest first. */
 export interface RotatedKeys {
   masterKeys: readonly string[];
   webhookSecrets: readonly string[];
 }
 
-/** What the parts of the load share. */
+/** The state that the parts of the load share. */
 export interface LoadContext extends SoakWorld {
   readonly dice: Dice;
   /** Runs it later, and counts it as load until it is done. */

@@ -42,14 +42,14 @@ export class Tenants {
     return new Tenants(seeded.map(({ id, apiKey }) => ({ id, apiKey })));
   }
 
-  /** Of a message: mostly one of the greedy. */
+  /** Picks the sender of a message: mostly one of the greedy. */
   sender(dice: Dice): SoakTenant {
     const kind = dice.next();
     if (kind < 0.6) return dice.pick(this.greedy);
     return dice.pick(kind < 0.85 ? this.unlimited.slice(0, BUSY) : this.unlimited);
   }
 
-  /** Who may send what they like. */
+  /** The tenants without limits. */
   private get unlimited(): readonly SoakTenant[] {
     return [...this.greedy, ...this.all.slice(GREEDY + LIMITED)];
   }

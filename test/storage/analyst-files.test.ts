@@ -16,7 +16,7 @@ afterAll(async () => {
   await analysts.close();
 }, 90_000);
 
-/** Each reads TOKEN or writes it, or OUT beside it, where nothing stops it. */
+/** Each reads TOKEN or writes it, or OUT beside it, unless it is stopped. */
 const ATTACKS = [
   // A setting without a value, and behind it what a look at `name = value` does not see.
   "SELECT 1 FORMAT Template SETTINGS extremes, format_template_resultset='TOKEN'",
@@ -140,7 +140,7 @@ const ATTACKS = [
   "EXPLAIN SYNTAX INSERT INTO FUNCTION file('OUT', 'CSV', 'a UInt8') SELECT 1",
   "BACKUP TABLE t TO File('OUT')",
   "CREATE TEMPORARY TABLE x ENGINE = File(CSV, 'TOKEN')",
-  // What others do, and what is in the machine.
+  // Other users' queries, and the machine's details.
   "SELECT query FROM system.processes",
   'SELECT * FROM "system" . /**/ `processes`',
   "SELECT * FROM system.stack_trace",
@@ -206,7 +206,7 @@ test("nor an external table in a form", async () => {
   expect(answer.status).toBe(501);
 });
 
-/** What the server refuses its user for analysts by itself, whatever was overlooked before. */
+/** Statements that the server itself refuses its user for analysts, even if our checks overlook them. */
 const REFUSED_BY_THE_SERVER = [
   "SELECT 1 FORMAT Template SETTINGS extremes, format_template_resultset='TOKEN'",
   "SELECT 1 FORMAT Template SETTINGS format_template_resultset='TOKEN'",
@@ -242,7 +242,7 @@ const REFUSED_BY_THE_SERVER = [
   "SELECT demangle('x')",
 ];
 
-/** What the kernel refuses the server, whoever asks. */
+/** Accesses that the kernel refuses the server, for any user. */
 const REFUSED_BY_THE_KERNEL = [
   "SELECT file('TOKEN')",
   "SELECT file('/etc/passwd')",

@@ -95,7 +95,7 @@ test("a backup of a start that was killed has the mail log's last place", async 
   const place = { inode: "7", offset: 4711, head: { bytes: 3, digest: "abc" } };
   const store = PlaceStore.open(home, "/var/log/mail.log");
   store.save(place, new Map());
-  // What the disk holds while it is open is what a kill leaves.
+  // A kill leaves the files that are on the disk while the database is open.
   await cp(home, killed, { recursive: true });
   store.close();
   const file = join(folder, "backup.tar.zst");

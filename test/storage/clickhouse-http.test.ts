@@ -54,7 +54,7 @@ async function ask(sql: string, members: Record<string, string> = {}, init: Requ
 const queryValue = async (sql: string, members: Record<string, string> = {}) =>
   (await ask(sql, members)).text.trimEnd();
 
-// What it writes on a full disk it publishes empty (`clickhouse-config.ts`), so it must stop before the disk is full.
+// On a full disk it publishes empty parts (`clickhouse-config.ts`), so it must stop before the disk is full.
 test("the engine writes nothing that would leave too little of its disk", async () => {
   const result = await chdb.reader.query({ query: "SELECT * FROM system.disks", format: "JSONEachRow" });
   const [disk] = await result.json<{ readonly total_space: string; readonly keep_free_space: string }>();

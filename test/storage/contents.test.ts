@@ -93,7 +93,7 @@ describe.each(Object.keys(OPEN))("files of jobs in %s", (kind) => {
     await store.put(first, [A, B]);
     await store.put(second, [A]);
     await store.put(foreign, [A]);
-    // A repeat changes nothing.
+    // A repeat has no effect.
     await store.put(second, [A]);
     expect(await stored()).toBe(3);
     expect(await listJobs(store)).toEqual([first, second, foreign].map(({ jobId }) => jobId).toSorted());

@@ -145,7 +145,7 @@ test("from each schema to the next, and straight to the newest, all rows are kep
   }
 }, 300_000);
 
-/** What migrations work out of the rows that a database at `at` had. */
+/** Checks the values that migrations derive from the rows that a database at `at` had. */
 function expectDerived(tables: Tables, at: number): void {
   const of = (table: string, n: number) => tables.get(table)?.find((row) => Object.values(row).includes(`row-${n}`));
   for (let n = 2; n <= at; n += 1) expect(of("templates", n)).toMatchObject({ bytes: `{"n": ${n}}`.length });

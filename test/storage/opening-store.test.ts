@@ -23,7 +23,7 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** What a person reads: one line, no stack. */
+/** Returns the message that a person reads: one line, no stack. */
 async function refusal(open: () => Promise<unknown>): Promise<string> {
   const error = await open().then(
     () => null,
@@ -172,7 +172,7 @@ test("an empty definition of the event store is named, and where its first start
   }
 }, 120_000);
 
-/** What a process says that opens the event store: the engine opens one folder in each. */
+/** Returns the output of a process that opens the event store: the engine opens one folder in each. */
 async function openEvents(home: string): Promise<string> {
   const script = `
     import { CHANNELS } from "./src/app/channels.ts";

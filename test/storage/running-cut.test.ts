@@ -44,7 +44,7 @@ interface Meanwhile {
   within?(): Promise<void>;
 }
 
-/** A cut of stores that have nothing, and do as they are told meanwhile; `heldMs` is how long the first of them was held. */
+/** A cut of empty stores that follow instructions meanwhile; `heldMs` is how long the first of them was held. */
 function cut({ before, held, within }: Meanwhile) {
   const state = { heldMs: null as number | null };
   const events = { query: async () => ({ json: async () => ({ data: [] }) }) };

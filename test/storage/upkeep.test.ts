@@ -41,7 +41,7 @@ async function bytes(): Promise<number> {
   return Number(row?.["bytes"]);
 }
 
-/** Of the write-ahead log. */
+/** The size of the write-ahead log. */
 async function bytesToReplay(): Promise<number> {
   const bytes = sql`select pg_wal_lsn_diff(pg_current_wal_lsn(), redo_lsn) as bytes from pg_control_checkpoint()`;
   return Number(rowsOf(await database.db.execute(bytes))[0]?.["bytes"]);

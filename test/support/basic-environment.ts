@@ -3,7 +3,7 @@ const LOCAL_ZONE = "Asia/Kathmandu";
 /** In which a capital I is no capital of i, and which most machines do not have. */
 const LOCAL_LANGUAGE = "tr_TR.UTF-8";
 
-/** What every server and command that a test starts has of this machine's environment, and nothing else of it. */
+/** The only variables of this machine's environment that servers and commands of a test receive. */
 export function basicEnvironment(): Record<string, string> {
   const { PATH = "", HOME = "", TMPDIR = "" } = process.env;
   return {
@@ -17,7 +17,7 @@ export function basicEnvironment(): Record<string, string> {
   };
 }
 
-/** What is set for the runtime's compilers: by the run (`run-test-files.ts`), or by whoever started it. */
+/** The variables for the runtime's compilers, set by the run (`run-test-files.ts`) or by the user who started it. */
 export function compilerOptions(): Record<string, string> {
   const set = Object.entries(process.env).filter(([name]) => name.startsWith("BUN_JSC_"));
   return Object.fromEntries(set.map(([name, value = ""]) => [name, value]));

@@ -91,7 +91,7 @@ interface AxeResult {
   readonly nodes: readonly { readonly html: string }[];
 }
 
-/** What axe finds wrong with the page, or cannot decide: a line per finding. */
+/** The problems of a page that axe finds or cannot decide: a line per finding. */
 export async function accessibilityFindings(tab: Bun.WebView): Promise<readonly string[]> {
   // The page's policy allows no script; the debugger runs this beside the page.
   const axe = Bun.fileURLToPath(import.meta.resolve("axe-core/axe.min.js"));

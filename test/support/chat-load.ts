@@ -30,7 +30,7 @@ export function formatNumber(tenant: number): string {
 export interface SentChat {
   readonly acceptedMs: number;
   readonly sentMs: number;
-  /** Of the tenant's newest event. */
+  /** The time of the tenant's newest event. */
   readonly lastMs: number;
 }
 

@@ -18,7 +18,7 @@ export function runCommand(
   return runBun(["src/main.ts", ...args], { PORT: "0", LOG_LEVEL: "warn", ...environment }, root);
 }
 
-/** Runs Bun with these arguments to its end, with nothing else in its environment but `basicEnvironment`. */
+/** Runs Bun with these arguments to its end, with `basicEnvironment` as its whole environment. */
 export async function runBun(
   args: readonly string[],
   environment: Readonly<Record<string, string>>,

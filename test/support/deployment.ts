@@ -20,7 +20,7 @@ export interface Manifest {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly namespace?: string };
-  // What a manifest holds is checked against the types of Kubernetes; tests read single members of it.
+  // A manifest's content is checked against the types of Kubernetes; tests read single members of it.
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly [member: string]: any;
 }
@@ -29,7 +29,7 @@ export function infraFile(path: string): string {
   return readFileSync(join(INFRA, path), "utf8");
 }
 
-/** What make-env.sh prints, as Compose reads it. */
+/** The output of make-env.sh, as Compose reads it. */
 export function composeSettings(): Environment {
   const { stdout, success } = Bun.spawnSync([
     "sh",

@@ -8,7 +8,9 @@ export type ZoneRecord =
   | { readonly type: "A"; readonly value: string }
   | { readonly type: "CNAME"; readonly value: string };
 
-/** What the server does instead of answering. `forged`: sends a wrong answer with a wrong id before the real one. */
+/**
+ * The server's misbehaviour in place of an answer. `forged`: sends a wrong answer with a wrong id before the real one.
+ */
 export type Misbehaviour = "servfail" | "refused" | "silent" | "truncated" | "garbage" | "forged";
 
 const PORT_TRIES = 10;

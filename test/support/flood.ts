@@ -51,7 +51,7 @@ export async function startFlood(flood: Flood): Promise<RunningFlood> {
     await read(() => false);
     await child.exited;
     clearTimeout(killer);
-    // The child prints an object of this form, or nothing if it was killed.
+    // The child prints an object of this form, or has no output if it was killed.
     return JSON.parse(text.split("\n")[1] || "{}") as Record<string, number>;
   };
   return { done: child.exited.then(() => undefined), stop: () => (result ??= end()) };

@@ -10,9 +10,10 @@ export const LONG_SLOTS = cpus().length + 1;
 export const MACHINE_SLOTS = LONG_SLOTS + 1;
 
 /**
- * What this machine can do at once, shared by all runs of the tests on it. A run beside others takes longer, and its servers come
- * to their turn as soon as in a run alone: with nine of them at a time on two cores, answers come after seconds, and time limits
- * say nothing any more. The kernel holds each slot for its process, so that no run can leave one behind.
+ * The number of test processes that this machine can run at once, shared by all runs of the tests on it. A run beside
+ * others takes longer, and its servers get the CPU as soon as in a run alone: with nine of them at a time on two cores,
+ * answers come after seconds, and time limits become meaningless. The kernel holds each slot for its process, so that
+ * no run can leave one behind.
  */
 export async function withMachineSlot<T>(work: () => Promise<T>): Promise<T> {
   const slot = await freeSlot();
@@ -23,7 +24,7 @@ export async function withMachineSlot<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Who waits longest is next: whoever gives a slot back has to wait for a turn like the others. */
+/** The longest waiter is next: a process that gives a slot back queues again like the others. */
 async function freeSlot(): Promise<FolderLock> {
   const folder = join(tmpdir(), `waybill-test-slots-${userInfo().uid}`);
   const turn = await acquireAny([join(folder, "turn")]);

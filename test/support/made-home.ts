@@ -32,8 +32,8 @@ export async function prepareMadeHome(): Promise<void> {
 }
 
 /**
- * Puts into the data folder `home`, which exists, what its first start would make: a PostgreSQL cluster and an event store
- * with their schemas and nothing in them, and the sandbox's keys. The cluster can be left out.
+ * Puts into the data folder `home`, which exists, the stores that its first start would create: an empty PostgreSQL
+ * cluster and an empty event store with their schemas, and the sandbox's keys. The cluster can be left out.
  */
 export async function fillHome(home: string, { hasPostgres }: { readonly hasPostgres: boolean }): Promise<void> {
   await prepareMadeHome();
@@ -47,7 +47,7 @@ export async function copyMadePostgres(folder: string): Promise<void> {
   await extract(folder, ["--strip-components=1", "postgres"]);
 }
 
-/** Puts a PostgreSQL cluster with nothing in it into `folder`, as if it had just been created. */
+/** Puts an empty PostgreSQL cluster into `folder`, as if it had just been created. */
 export async function copyEmptyPostgres(folder: string): Promise<void> {
   const { db, close } = await openMadePglite(folder);
   await db.execute(sql`drop schema public cascade`);

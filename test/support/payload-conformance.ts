@@ -10,7 +10,7 @@ interface OpenedStore {
 /** Files have a time that is up to so old, and a database's clock differs little. */
 const TICK_MS = 20;
 
-/** What every store of large payloads guarantees. The tenants acme and globex exist. */
+/** The guarantees of every store of large payloads. The tenants acme and globex exist. */
 export function payloadConformance(name: string, open: () => Promise<OpenedStore>): void {
   describe(name, () => {
     let opened: OpenedStore;

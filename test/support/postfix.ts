@@ -113,7 +113,7 @@ async function configure({ etc, queue, data, log, port }: Places, options: Postf
     inet_interfaces: "127.0.0.1",
     inet_protocols: "ipv4",
     smtp_bind_address: "127.0.0.1",
-    // Nothing leaves the machine, and no name is looked up.
+    // No mail leaves the machine, and no name is looked up.
     relayhost: "",
     transport_maps: `regexp:${etc}/slow-domains texthash:${etc}/transport`,
     default_transport: "error:5.4.4 no route in a test",

@@ -8,7 +8,7 @@ const BINARIES = "/usr/lib/postgresql/15/bin";
 
 /** A PostgreSQL 15 server for one test. */
 export interface PostgresServer {
-  /** Of the database `waybill`, as its owner. */
+  /** The URL of the database `waybill`, as its owner. */
   readonly url: string;
   start(): Promise<void>;
   /** Stops at once, like a crash, and keeps the data for the next `start`. */

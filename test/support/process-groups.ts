@@ -5,7 +5,7 @@ import { ModuleImports } from "./module-imports.ts";
 const FILES_MAX = 12;
 const ROOT = join(import.meta.dir, "../..");
 /**
- * What a test file must have a process of its own for: whoever starts the whole program is ended together with it, and two
+ * Imports that require a process of their own: one that starts the whole program is ended together with it, and two
  * registries that do hundreds of transactions at once have deadlines to meet.
  */
 const ALONE: ReadonlySet<string> = new Set(["test/support/waybill.ts", "test/tenants/two-processes.ts"]);

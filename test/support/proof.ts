@@ -1,6 +1,6 @@
 import { appendFileSync } from "node:fs";
 
-/** Figures from a fault test for `npm run prove`. Absent members: the fault says nothing about them. */
+/** Figures from a fault test for `npm run prove`. Absent members: the fault does not concern them. */
 export interface Proof {
   /** In a few words: "12 s of silence from Redis". */
   readonly fault: string;
@@ -25,7 +25,7 @@ export interface Proof {
 export const IS_PROVING = (process.env["PROVE_RESULTS"] ?? "") !== "";
 
 /**
- * Writes the figures to the file in PROVE_RESULTS, which `npm run prove` sets; does nothing in a plain test run. Call
+ * Writes the figures to the file in PROVE_RESULTS, which `npm run prove` sets; has no effect in a plain test run. Call
  * it before the expectations, so that a broken promise shows its figures too.
  */
 export function recordProof(proof: Proof): void {

@@ -1,6 +1,6 @@
 import type { Telemetry } from "../../src/domain/telemetry.ts";
 
-/** Stores log lines for tests to inspect, and prints nothing. */
+/** Stores log lines for tests to inspect, and does not print them. */
 export class QuietTelemetry implements Telemetry {
   readonly lines: string[] = [];
   count(): void {}

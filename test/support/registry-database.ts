@@ -9,7 +9,7 @@ import type { OpenDatabase } from "../../src/storage/postgres/database.ts";
 import { migrate } from "../../src/storage/postgres/migrate.ts";
 import { schemaHash } from "./schema-hash.ts";
 
-/** The registry's database on a PGlite that keeps its files in memory, with the current schema and nothing in it. */
+/** The registry's empty database with the current schema, on a PGlite that keeps its files in memory. */
 export interface RegistryDatabase extends OpenDatabase {
   /** As long as it is set, every statement fails as one does that finds no server. */
   isAway: boolean;

@@ -3,12 +3,12 @@ import { endGroup } from "./end-group.ts";
 
 export interface FilesResult {
   readonly files: readonly string[];
-  /** Those in which something failed, or all where that cannot be said, with the last that bun test said of each. */
+  /** The files with a failure, or all where that cannot be determined, each with the last output of bun test. */
   readonly broken: ReadonlyMap<string, string>;
   readonly passed: number;
   readonly failed: number;
   readonly seconds: number;
-  /** Of the test's process and the children that it has waited for. */
+  /** The CPU time of the test's process and of the children that it has waited for. */
   readonly cpuSeconds: number;
   /** Shown after a failure. */
   readonly output: string;
@@ -19,14 +19,15 @@ const TEST_TIMEOUT_MS = 90_000;
 /** For one file, or several short ones that share a process. */
 export const FILES_LIMIT_MS = 15 * 60_000;
 const ROOT = join(import.meta.dir, "../..");
-/** A test or hook that failed, or a rejection that nobody took, which is no failure of a test's to bun test. */
+/** A failed test or hook, or an unhandled rejection, which bun test does not count as a failure. */
 const FAILURE = /^(?:\(fail\) |# Unhandled error )/m;
 /** As many lines as tell what failed, and not so many that the end of a log shows one failure alone. */
 const LINES_TOLD = 40;
 /**
- * For the runtime's compilers, in test files and the servers that they start: most processes live for seconds, in which they would
- * spend a sixth of their CPU on the last compilation of WebAssembly and an early second one of JavaScript, and never get it back. What
- * proves figures runs without. Names and defaults: JavaScriptCore, runtime/OptionsList.h.
+ * For the runtime's compilers, in test files and the servers that they start: most processes live for seconds, in which
+ * they would spend a sixth of their CPU on the last compilation of WebAssembly and an early second one of JavaScript,
+ * and never get it back. The compilers that `npm run prove` runs without. Names and defaults: JavaScriptCore,
+ * runtime/OptionsList.h.
  */
 export const COMPILERS = {
   BUN_JSC_useOMGJIT: "false",
@@ -122,7 +123,7 @@ async function readUntilExit(child: Bun.Subprocess<"ignore", "pipe", "pipe">): P
   return { all: chunks.join(""), report: reported.join("") };
 }
 
-/** What bun test says of each file, under a line with its path. */
+/** Returns the output of bun test for each file, under a line with its path. */
 function toldByFile(report: string): ReadonlyMap<string, string> {
   // It repeats all failures under a last heading.
   const [each = ""] = report.split(/^\d+ tests? failed:$/m);

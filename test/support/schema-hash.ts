@@ -3,7 +3,7 @@ import { join } from "node:path";
 /** Of all that `migrate` does: names what is made by it once and kept for later runs. */
 export async function schemaHash(): Promise<string> {
   const folder = new URL("../../src/storage/", import.meta.url).pathname;
-  // Not one pattern with alternatives: Bun finds nothing where some of them name a folder.
+  // Not one pattern with alternatives: Bun returns no matches where some of them name a folder.
   const migrations = [...new Bun.Glob("migrations/*.sql").scanSync(folder)].toSorted();
   const names = [...migrations, "postgres/migrate.ts", "registry-identity.ts"];
   const hash = new Bun.CryptoHasher("sha256");

@@ -4,7 +4,10 @@ import { type AddressInfo, createServer, type Server, type Socket } from "node:n
 export interface RelayManners {
   /** Delay before the answer to a whole message. */
   readonly answerMs: number;
-  /** Where it falls silent: it accepts connections and says nothing, or accepts messages and does not answer. */
+  /**
+   * The point where it falls silent: it accepts connections without a greeting, or accepts messages and does not
+   * answer.
+   */
   readonly silentAt: "nowhere" | "connect" | "message";
   /** Its first line, if not the usual one: `421 4.3.2 Service not available`. It hangs up after a 4yz or 5yz. */
   readonly greeting: string | null;

@@ -1,6 +1,6 @@
 import { type AddressInfo, createServer, type Socket } from "node:net";
 
-/** What the server does at a step: its reply, or `silence`, or `drop`, which closes the connection. */
+/** The server's act at a step: its reply, or `silence`, or `drop`, which closes the connection. */
 export type Act = string;
 
 /**

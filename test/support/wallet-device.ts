@@ -10,7 +10,7 @@ export interface DevicePass {
   readonly bytes: Uint8Array;
 }
 
-/** What Wallet takes of a bundle (Apple, Distributing and updating a pass). */
+/** The passes that Wallet takes of a bundle (Apple, Distributing and updating a pass). */
 const BUNDLE_PASSES_MAX = 10;
 const BUNDLE_BYTES_MAX = 150_000_000;
 
@@ -41,7 +41,7 @@ interface HeldPass extends DevicePass {
   readonly lastModified: string | null;
   /**
    * It was fetched after the last listing, so it may be newer than that listing's tag: the next listing may name it
-   * once more although nothing changed.
+   * once more although it is unchanged.
    */
   readonly mayBeAhead: boolean;
 }
@@ -57,9 +57,9 @@ interface Round {
 }
 
 /**
- * What Apple's devices do with passes that have a web service: register, receive pushes, ask for changes, fetch with
- * `If-Modified-Since`, and complain at `/v1/log` about services that waste their battery. The complaints are those of
- * Apple's own client.
+ * A device with passes that have a web service, as Apple's behave: it registers, receives pushes, asks for changes,
+ * fetches with `If-Modified-Since`, and complains at `/v1/log` about services that waste its battery. The complaints
+ * are those of Apple's own client.
  *
  * No service can rule out two of them while updates come faster than rounds: a fetch may bring what the next listing
  * names, and a listing may name what the next push announces. A device forgives each once if that may have happened,
@@ -92,8 +92,8 @@ export class WalletDevice {
   }
 
   /**
-   * Sends what the holder entered in the form of a pass, without credentials, since Apple names none for this call; then fetches the
-   * pass, in which nothing may ask any more. Resolves to the answer.
+   * Sends the holder's entries in the form of a pass, without credentials, since Apple names none for this call; then
+   * fetches the pass, which may no longer contain a form. Resolves to the answer.
    */
   async personalize(
     pass: DevicePass,
@@ -144,7 +144,7 @@ export class WalletDevice {
     await Promise.all(Array.from(this.rounds.values(), ({ running }) => running));
   }
 
-  /** From here on nothing can be early or late: the device complains about everything that seems so. */
+  /** From here on no call can be early or late: the device complains about each that seems so. */
   nothingIsInFlight(): void {
     for (const round of this.rounds.values()) round.late = 0;
     for (const [key, pass] of this.held) this.held.set(key, { ...pass, mayBeAhead: false });

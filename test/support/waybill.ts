@@ -13,7 +13,7 @@ export interface Waybill {
   readonly url: string;
   readonly home: string;
   readonly pid: number;
-  /** What it printed on standard output. */
+  /** Its standard output. */
   readonly screen: string;
   /** The demo tenant's key; "" if this was not the first start. */
   readonly demoKey: string;
@@ -117,7 +117,7 @@ export async function startWaybill(
   };
 }
 
-/** A file that only its descriptor reaches, so that nobody has to remove it. */
+/** A file that only its descriptor reaches, so that it needs no removal. */
 async function namelessFile(): Promise<{ readonly fd: number; read(): string }> {
   const folder = await mkdtemp(join(tmpdir(), "waybill-log-"));
   const fd = openSync(join(folder, "log"), "a");
@@ -125,7 +125,7 @@ async function namelessFile(): Promise<{ readonly fd: number; read(): string }> 
   return { fd, read: () => readFileSync(`/proc/self/fd/${fd}`, "utf8") };
 }
 
-/** Reads until the first screen is complete. The rest stays in the pipe: nothing more is printed there. */
+/** Reads until the first screen is complete. The rest stays in the pipe: the program prints no more there. */
 async function readScreen(output: ReadableStream<Uint8Array>): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";

@@ -170,7 +170,7 @@ test("a tenant is not removed before its last event is recorded, which goes with
   unrecorded.add(id);
   const stored = new Set<string>();
   const history = {
-    // What it asks for is done by the next round.
+    // The next round finds its request done.
     removeHistory: async (tenantId: string) => !stored.delete(tenantId),
   };
   const { work, removed } = removals({ history });

@@ -54,7 +54,7 @@ test("an operator erases a recipient, and the audit log names its hash alone", a
   expect(JSON.stringify(audit.body).toLowerCase()).not.toContain("ann");
   expect(JSON.stringify(audit.body)).toContain(String(answer.body["recipient_hash"]));
   expect(JSON.stringify(front.logs).toLowerCase()).not.toContain("ann@");
-  // Known again, under its name: the list gives the address back to nobody.
+  // Known again, under its name: the list does not return the address to any caller.
   const put = await front.operate("PUT", "/tenants/acme/suppressions/ann%40example.com", {});
   expect(put.body).toMatchObject({ address: "(erased)", reason: "manual" });
   expect((await front.operate("DELETE", "/tenants/acme/suppressions/ann%40example.com")).status).toBe(204);

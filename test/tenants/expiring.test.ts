@@ -47,7 +47,7 @@ test("keys and certificates that expire are listed soonest first, with those alo
   const all = [...keys, ["apple_certificate", "acme", PASS_TYPE], ["api_key", "acme", "late"]];
   for (let round = 0; round < 2; round += 1) expect(await listed(401)).toEqual(all);
 
-  // What changes is read again.
+  // A changed value is read again.
   await must(registry.putAppleCredentials("acme", { ...signer, passTypeId: "pass.test.other" }));
   expect(await listed(401)).toContainEqual(["apple_certificate", "acme", "pass.test.other"]);
   await must(registry.changeTenant("acme", { allow_custom: [] }));

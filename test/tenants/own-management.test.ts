@@ -7,7 +7,7 @@ import { TemplateLists } from "../../src/tenants/endpoints/template-endpoints.ts
 import { type Answer, Front } from "../http/support/front.ts";
 import { SkippingClock } from "./machine.ts";
 
-/* What tenants manage themselves: their keys, with scopes, and what operators otherwise keep for them. */
+/* Tenants' own management: their keys, with scopes, and settings that operators otherwise manage for them. */
 
 let front: Front;
 beforeAll(async () => {

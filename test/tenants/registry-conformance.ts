@@ -34,7 +34,7 @@ export interface TestDatabase {
   remove(): Promise<void>;
 }
 
-/** What the registry guarantees on every PostgreSQL. */
+/** The guarantees of the registry on every PostgreSQL. */
 export function registryConformance(name: string, create: () => Promise<TestDatabase>): void {
   describe(name, () => {
     let database: TestDatabase;
@@ -42,7 +42,7 @@ export function registryConformance(name: string, create: () => Promise<TestData
     let there: OpenDatabase;
     let registry: Registry;
     let first: OpenRegistry;
-    /** Another process on the same database, which hears of nothing. */
+    /** Another process on the same database, which receives no notifications. */
     let second: OpenRegistry;
     let tenants = 0;
 
@@ -486,7 +486,7 @@ class PollCountingTelemetry extends QuietTelemetry {
   }
 }
 
-/** What the promise rejects with. */
+/** Returns the promise's rejection. */
 async function rejection(promise: Promise<unknown>): Promise<unknown> {
   const value = await promise.then(
     () => "it did not reject",

@@ -121,7 +121,7 @@ describe.skipIf(missing !== null)(`the registry when PostgreSQL fails it${missin
       expect(await through.db.execute(sql`show idle_session_timeout`)).toEqual([{ idle_session_timeout: "1min" }]);
       expect(proxy.silenceExisting()).toBeGreaterThan(0);
       await eventually("the registry answers again", isThere, 20_000);
-      // And once more, and when nobody answers for a while.
+      // And once more, with a while without answers.
       proxy.silenceExisting();
       proxy.silence();
       expect(await isThere()).toBe(false);
@@ -205,7 +205,7 @@ async function isWaiting(db: AnyDb): Promise<boolean> {
   return row?.isWaiting ?? false;
 }
 
-/** What the promise rejects with. */
+/** Returns the promise's rejection. */
 function rejection(promise: unknown): Promise<unknown> {
   return Promise.resolve(promise).then(
     () => "it did not reject",

@@ -38,7 +38,7 @@ describe("an operator's step", () => {
     expect((await step("resume", ["email"])).body["paused"]).toEqual(["whatsapp", "wallet"]);
     const resumedAtMs = (await steering())?.resumedAt.get("email") ?? 0;
     expect(resumedAtMs).toBeGreaterThanOrEqual(fromMs);
-    // What goes on already was not resumed.
+    // A tenant that is not paused was not resumed.
     await step("resume");
     expect((await steering())?.resumedAt.get("email")).toBe(resumedAtMs);
     expect(await acme()).toMatchObject({ paused: [], held: [] });

@@ -16,7 +16,7 @@ interface Ports {
   newTenant(): Promise<string>;
 }
 
-/** What the registry guarantees of the suppression list. */
+/** The guarantees of the suppression list. */
 export function suppressionConformance({ registry: registryOf, db, newTenant }: Ports): void {
   test("a suppression is kept once per address, with its newest reason, for its tenant alone", async () => {
     const registry = registryOf();

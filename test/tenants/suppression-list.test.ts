@@ -39,13 +39,13 @@ class World implements SuppressionRegistry, SuppressionIndex {
   readonly list = new Map<string, SuppressionReason>();
   readonly index = new Map<string, string>();
   readonly observed: Observation[] = [];
-  /** Of the job that is reported on; null: there is none. */
+  /** The status of the reported job; null: there is none. */
   status: JobStatus | null = "success";
   isLoaded = false;
   isFenced = false;
   /** When a recipient was erased. */
   readonly erasedMs = new Map<string, number>();
-  /** What has been done, in its order. */
+  /** The calls so far, in order. */
   readonly log: string[] = [];
   /** Runs before a call takes effect. */
   before: (call: string) => Promise<void> | void = () => {};
@@ -72,7 +72,7 @@ class World implements SuppressionRegistry, SuppressionIndex {
       const erased = recipients.erasedName(tenant.tenantId, address);
       const name = this.findNames(readSuppressionName(erased).address).length > 0 ? erased : address;
       if (isList) this.list.set(name, reason);
-      // The list's callers read the record, the index's nothing.
+      // The list's callers read the record; the index's ignore it.
       return done(this.record(name, reason)) as never;
     });
   }

@@ -28,7 +28,7 @@ test("each authenticated call of a tenant is counted once, and each new job", as
     const answer = await front.send(send, { "idempotency-key": "usage-1" });
     expect([answer.status, answer.headers.get("idempotency-replayed")]).toEqual([202, replayed]);
   }
-  // A 202 that queues nothing.
+  // A 202 that queues no job.
   const made = await front.post("/v1/webhooks", { url: "https://hooks.example.com/waybill" });
   const from = new Date(Date.now() - 60_000).toISOString();
   expect((await front.post(`/v1/webhooks/${String(made.body["webhook_id"])}/replay`, { from })).status).toBe(202);

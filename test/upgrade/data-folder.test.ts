@@ -43,10 +43,10 @@ describe.skipIf(missing !== null)("a data folder of a former release", () => {
   let former: FormerBuild;
   let environment: Readonly<Record<string, string>>;
   let folders: string;
-  /** What it was asked until it was stopped, and until it was killed. */
+  /** The former life until it was stopped, and the one until it was killed. */
   let stopped: FormerLife;
   let killed: FormerLife;
-  /** Whose messages were still on their way when it was stopped. */
+  /** The tenants' messages that were still on their way when it was stopped. */
   let owed: ReadonlySet<string>;
 
   beforeAll(async () => {
@@ -98,7 +98,7 @@ describe.skipIf(missing !== null)("a data folder of a former release", () => {
     }
   }
 
-  /** What was owed has arrived, once each; everything ended, and is in the history once. */
+  /** Every owed message has arrived, once; every job has ended, and is in the history once. */
   async function expectAllEnded(life: FormerLife): Promise<void> {
     const { waybill } = life;
     for (const [jobId, job] of life.jobs) {
@@ -163,11 +163,11 @@ describe.skipIf(missing !== null)("a data folder of a former release", () => {
       await life.remember();
       expect(await life.waybill.stop()).toBe(0);
 
-      // A release that refuses the folder changes nothing in it.
+      // A release that refuses the folder leaves it unchanged.
       const home = { WAYBILL_HOME: join(folders, "stopped") };
       const { code, errors } = await runCommand(["serve"], { ...environment, ...home }, former.root);
       expect([code, errors]).toEqual([2, expect.stringMatching(/^waybill: .* a later version of Waybill: [^\n]*\n$/)]);
-      // What docs/upgrades.md says of the way back.
+      // The way back as docs/upgrades.md describes it.
       expect(await (await start("before", {}, former)).stop()).toBe(0);
 
       world.forget();

@@ -1,6 +1,6 @@
 /**
- * Loaded before a former release: lets it record nothing until the file in `RECORDS_ONCE` is there, and kills it when the first
- * events are in the event store, but not the states of their jobs, and the queue does not know of either.
+ * Loaded before a former release: prevents all recording until the file in `RECORDS_ONCE` is there, and kills it when
+ * the first events are in the event store, but not the states of their jobs, and the queue does not know of either.
  */
 
 import { existsSync } from "node:fs";

@@ -21,7 +21,7 @@ const HTML = '<p>Hello, <a href="https://shop.example/?a=1">here</a></p>';
 const TOKENS = 55;
 const CLASS_ID = "3388000000012345678.final";
 
-/** What may take long beside other tests. */
+/** The longest wait for steps that are slow beside other tests. */
 export const PATIENCE_MS = 60_000;
 
 type Headers = Readonly<Record<string, string>>;
@@ -30,23 +30,23 @@ const READ = ["", "/templates", "/aliases", "/domains", "/suppressions", "/token
   (path) => `/tenants/acme${path}`,
 );
 
-/** What a job must have come to in the end: its status and the types of its events, in their order. */
+/** A job's expected end: its status and the types of its events, in their order. */
 export interface Job {
   readonly tenant: string;
   readonly status: "success" | "failed" | "suppressed";
   readonly events: readonly string[];
 }
 
-/** What a former release was asked to do and said, and what must be true of it ever after. */
+/** The requests to a former release and its answers, and the facts that must stay true ever after. */
 export class FormerLife {
   readonly keys = new Map<string, string>();
   /** By id. */
   readonly jobs = new Map<string, Job>();
   /** Whoever gets a message, once. */
   readonly recipients = new Set<string>();
-  /** Those whose message was with the mail server when this life ended, perhaps. */
+  /** Jobs whose message may have been with the mail server when this life ended. */
   readonly inFlight = new Set<string>();
-  /** What operators read, by path, and the history by id. */
+  /** The answers to operators' reads, by path, and the history by id. */
   readonly read = new Map<string, unknown>();
   readonly events = new Map<number, HistoryEvent>();
   readonly device = new WalletDevice("device-1", "00ff".repeat(16));
@@ -211,7 +211,7 @@ export class FormerLife {
     await this.operator("PUT", "/plans/slow", { requests_per_minute: 1_000, deliveries_per_second: 100 });
   }
 
-  /** What was handed out and stored in the former life does its work in this one. */
+  /** Links and keys that the former life handed out, and its stored settings, work in this one. */
   async expectAllWorks(): Promise<void> {
     const { waybill, world } = this;
     const letter = { to_address: this.once.to, subject: "Hello", html: HTML };
@@ -234,7 +234,7 @@ export class FormerLife {
       });
     }
 
-    // The former release dropped the content of a job that failed for good, or kept it where nobody could ask for it.
+    // The former release dropped the content of a job that failed for good, or kept it without a way to read it.
     const [failed] = [...this.jobs].find(([, job]) => job.status === "failed") ?? [];
     const retried = await waybill.operator("POST", `/tenants/acme/jobs/${failed}/retry`);
     expect(retried).toMatchObject({ status: 409, body: { error: expect.stringContaining("no longer kept") } });

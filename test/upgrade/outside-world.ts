@@ -62,7 +62,7 @@ export class OutsideWorld {
     };
   }
 
-  /** Nothing has arrived. */
+  /** Forgets the messages that have arrived. */
   forget(): void {
     this.arrived.clear();
     this.tokens.clear();

@@ -135,7 +135,7 @@ describe.skipIf(missing !== null)("an upgrade from the former build", () => {
     expect([...sink.received.values()].filter((times) => times > 1)).toEqual([]);
   }, 300_000);
 
-  /** Neither build works on the other's queue: each says so in one line, and changes nothing. */
+  /** Neither build works on the other's queue: each says so in one line, and leaves it unchanged. */
   async function expectRefusals(): Promise<void> {
     const old = await start(await freePort(), former.root);
     const [tenant] = await createTenants(old, 1);

@@ -19,7 +19,7 @@ interface ReceivedEvent {
   };
 }
 
-/** What tenants have at the other end: an HTTP server that answers as the test says. */
+/** A tenant's end of a webhook: an HTTP server that answers as the test says. */
 export class Receiver {
   readonly calls: ReceivedCall[] = [];
   /** Calls in flight now, and the most at one time. */
@@ -53,7 +53,7 @@ export class Receiver {
     return this.calls.flatMap(eventsIn).map(({ data }) => data.event_id);
   }
 
-  /** What people wrote, in the order of its arrival. */
+  /** The incoming texts, in the order of their arrival. */
   get texts(): readonly string[] {
     return this.calls.flatMap(eventsIn).flatMap(({ data }) => data.text ?? []);
   }

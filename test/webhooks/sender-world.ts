@@ -66,7 +66,7 @@ export class SenderWorld {
     return this.undo.add(new Receiver(), (receiver) => receiver.stop());
   }
 
-  /** What a process asks of the registry. */
+  /** The registry's store as a process uses it. */
   store(): DeliveryRepository {
     const vault = new Vault([MASTER_KEY], machineRandom);
     // Its time-outs are the machine's.
@@ -87,7 +87,7 @@ export class SenderWorld {
     };
   }
 
-  /** What people write is stored here. */
+  /** Incoming texts are stored here. */
   news(): NewsRepository {
     const database = new Database(this.database.db, systemClock);
     return new NewsRepository({ database, clock: this.clock, telemetry: this.telemetry });

@@ -32,7 +32,7 @@ afterEach(async () => {
 }, 90_000);
 afterAll(() => world.undo.run(), 90_000);
 
-/** What a person wrote to the tenant. */
+/** Texts that a person wrote to the tenant. */
 function written(tenantId: string, ...texts: readonly string[]): readonly TenantNews[] {
   return texts.map((text) => ({
     tenantId,
@@ -166,7 +166,7 @@ test("a call that failed is repeated as it was, before anything else, and one th
   world.record("acme", 1);
   receiver.reply = () => new Response();
   world.clock.forward((nextAtMs ?? 0) - world.clock.nowMs() + 1);
-  // It may go on to what came meanwhile, of which nothing is noted either.
+  // It may go on to later events, which are not noted either.
   await eventually("it is repeated", () => receiver.calls.length >= 2);
   await dead.stop();
   const before = receiver.calls.length;

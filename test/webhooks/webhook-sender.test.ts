@@ -108,7 +108,7 @@ test("arrays have as many events as the webhook takes, and only those that it as
 test("a process that dies between the answer and its note leaves no gap: its successor tells the same under the same ids", async () => {
   const receiver = world.receiver();
   const { id } = await world.webhook("initech", receiver.url);
-  // The answers came; nothing was written down.
+  // The answers came, but were not stored.
   const dead = world.start({ store: world.storeWith({ note: () => new Promise(() => undefined) }) });
   // Few enough for one turn, however slow the machine is.
   const ids = world.record("initech", 5);

@@ -52,7 +52,7 @@ const PORTS: TurnPorts = {
   telemetry: new QuietTelemetry(),
 };
 
-/** Turns of a webhook for which nothing ever comes, one after the other, as long as there are event ids to look through. */
+/** Turns of a webhook without events, one after the other, as long as there are event ids to look through. */
 class QuietWebhook {
   readonly ranges: number[] = [];
   readonly noted: number[] = [];

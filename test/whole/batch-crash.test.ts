@@ -79,7 +79,7 @@ test("a batch whose process is killed half-way is finished by its repeat, and ea
     note: `${half} of ${MESSAGES} messages were queued when it died`,
   });
   expect([recipients.length, new Set(recipients).size]).toEqual([MESSAGES, MESSAGES]);
-  // What the test sent a moment ago has this form.
+  // The request that the test just sent has this form.
   const { jobs, errors } = JSON.parse(finished.text) as { jobs: { index: number }[]; errors: unknown[] };
   expect([jobs.map(({ index }) => index), errors]).toEqual([Array.from({ length: MESSAGES }, (_, i) => i), []]);
 

@@ -15,7 +15,7 @@ afterEach(() => world.undo.run(), 90_000);
 
 const missing = postgresMissing();
 
-/** What an operator's programs read of it. */
+/** The state as an operator's programs read it. */
 async function readRoles(waybill: Waybill) {
   const ready = await fetch(`${waybill.url}/ready`);
   const state = (await ready.json()) as { readonly away?: readonly { readonly part: string }[] };

@@ -22,7 +22,7 @@ async function doctor(): Promise<{
   return { code, ...JSON.parse(output) };
 }
 
-/** Of the speed of these machines, and of their disks, nothing is promised. */
+/** The speed of these machines, and of their disks, is not guaranteed. */
 const needed = (findings: readonly Finding[]) =>
   findings
     .filter(({ part, todo }) => todo !== null && part !== "processes" && !part.includes("disk"))
@@ -53,7 +53,7 @@ test("each trouble is one line that says what to do, and the exit code is 1", as
   const redis = new Redis({ path: join(waybill.home, "redis", "redis.sock") });
   await redis.lpush("wb:{s03}:quarantine", "1763830000000 entry there: why\ntext");
   await redis.xadd("wb:{s04}:outbox", "1-1", "r", "", "c", "0");
-  // Nobody delivers it, however long the doctor takes to look.
+  // It stays undelivered, however long the doctor's check takes.
   expect((await waybill.operator("POST", "/tenants/demo/pause", { channels: ["email"] })).status).toBe(200);
   await redis.xadd("wb:{s05}:box:demo/e", "1-0", "p", "01990000-0000-7000-8000-000000000000 e0 a@b.c\n{}");
   await redis.sadd("wb:{s05}:held", "demo/e");

@@ -25,7 +25,7 @@ test(
     let isKilled = false;
     receiver.reply = async () => {
       if (receiver.calls.length === TOLD_BEFORE) {
-        // The receiver has taken it, and nobody hears of that.
+        // The receiver has taken it, but that is not stored.
         await waybill.kill();
         // Not before it has ended: until then the folder is still its own.
         isKilled = true;

@@ -13,7 +13,7 @@ import { startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts
 
 /** As lines they come to 380 MB, which is more than the process may grow by. */
 const EVENTS = 2_000_000;
-/** What a process may grow by meanwhile: its buffers and the engine's caches, measured at 190 MB. */
+/** The growth that a process is allowed meanwhile: its buffers and the engine's caches, measured at 190 MB. */
 const GROWTH_MB_MAX = 300;
 /**
  * Read pieces wait for the garbage collector, for as long as the machine has memory: up to 520 MB of them on one with 24 GB. The

@@ -5,7 +5,7 @@ import { useWaybill } from "../support/use-waybill.ts";
 import type { Waybill } from "../support/waybill.ts";
 
 const SLOW_MS = 60_000;
-/** What the platform's issuer is where nobody configured one. */
+/** The platform's issuer by default. */
 const PLATFORM = "3388000000012345678";
 let waybill: Waybill;
 let key = "";

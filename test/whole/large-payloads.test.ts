@@ -15,7 +15,10 @@ let home: Awaited<ReturnType<typeof temporaryHome>>;
 let waybill: Waybill;
 let key: string;
 
-/* The tests follow one server: nobody listens at its first relay, it is killed, and it starts anew with one that takes mail. */
+/*
+ * The tests follow one server: its first relay does not listen, it is killed, and it starts anew with one that takes
+ * mail.
+ */
 beforeAll(async () => {
   home = await temporaryHome();
   waybill = await startWaybill(home.path, { SMTP_URL: `smtp://127.0.0.1:${await freePort()}` });

@@ -123,7 +123,7 @@ test("a tenant's own relay is used, and its reply is the SMTP status", async () 
   expect(made.body).toMatchObject({ RelayEnabled: false, SMTPEnabled: true, SMTPStatus: "pending" });
   const answer = await waybill.request(globex, "POST", `/v1/domains/${name}/verify`);
   expect(answer.body).toMatchObject({ RelayStatus: "pending", SMTPStatus: "failed" });
-  // In the sandbox nothing leaves the machine, whatever address is stored.
+  // In the sandbox no mail leaves the machine, whatever address is stored.
   const credentials = { from_address: `a@${name}`, smtp_url: "smtp://u:p@192.0.2.1:587" };
   await waybill.operator("PUT", "/tenants/globex/credentials/email", credentials);
   await waybill.request(globex, "POST", `/v1/domains/${name}/verify`);

@@ -112,7 +112,7 @@ test("each pass that exists costs one token, and no other does, wherever the ser
   await Promise.all(callers);
 
   const { stored, begun } = await inRegistry(async (db) => {
-    // Nobody waits for as long as it takes until a pass without a job is noticed.
+    // The test does not wait until a pass without a job is noticed.
     await db.update(passes).set({ createdAt: sql`${passes.createdAt} - interval '1 hour'` });
     const columns = { jobId: passes.jobId, serial: passes.serial };
     return {
@@ -145,7 +145,7 @@ test("each pass that exists costs one token, and no other does, wherever the ser
     const existing = await db.$count(passes, ne(passes.state, "failed"));
     expect(existing).toBeGreaterThanOrEqual(accepted.size);
     expect(existing).toBe(TOKENS - expected);
-    // Nothing is left of those without a job, but of the one whose serial was used again.
+    // Passes without a job are gone, but for the one whose serial was used again.
     expect(await db.$count(passes, inArray(passes.serial, orphans))).toBe(1);
     const moved = await db
       .select({ sum: sql`sum(${tokenMovements.amount})::int` })

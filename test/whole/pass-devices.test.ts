@@ -15,7 +15,7 @@ let waybill: Waybill;
 let receiver: Bun.Server<undefined>;
 let apiKey = "";
 const heard: Readonly<Record<string, unknown>>[] = [];
-/** What the tenant's receiver does with a call. */
+/** The answer of the tenant's receiver to a call. */
 let answer: () => Response | Promise<Response> = () => new Response();
 
 beforeAll(async () => {

@@ -51,7 +51,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 }, 90_000);
 
-/** Of the sandbox's certificates. */
+/** The root of the sandbox's certificates. */
 const root = () => join(home.path, "apple-sandbox.pem");
 const call = (method: string, path: string, body?: unknown) => waybill.request(apiKey, method, path, body);
 
@@ -104,7 +104,7 @@ test("a card asks its holder to sign up; what is entered reaches the tenant once
   const [files] = await verifiedPasses(card.bytes, root());
   expect(files).toContain("personalization.json");
 
-  // While nobody is told, nothing is taken: the holder can try again later.
+  // While the webhook is not called, no data is stored: the holder can try again later.
   const phone = new WalletDevice("phone-1", "00ff".repeat(16));
   expect((await phone.personalize(card, TOKEN, ANN)).status).toBe(409);
   await call("POST", "/v1/webhooks", { url: receiver.url, event_types: ["pass.personalized"] });

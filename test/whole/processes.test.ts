@@ -135,7 +135,7 @@ describe("a start with two API processes and two dispatchers", () => {
       return said.includes('waybill_shards_held{role="dispatcher"} 16') ? said : null;
     });
     expect(text).toContain('waybill_child_exits_total{process="api-1"} 1');
-    // What the former process counted is not lost with it.
+    // The former process's counts are not lost with it.
     expect(text).toMatch(/waybill_http_requests_total\{route="health",method="GET",status="200"\} 30/);
   }, 300_000);
 });

@@ -142,7 +142,7 @@ describe.skipIf(postgresMissing() !== null)("whole processes on a Redis Cluster"
     return { accepted, refused, awayMs };
   }
 
-  /** The replica hears nothing more of its master, which works on: what it takes from now on has one copy. */
+  /** The replica receives no more from its master, which works on: later writes have one copy. */
   async function cutReplica(victim: ClusterNode): Promise<void> {
     const replicas = await cluster.findReplicas(victim);
     for (const replica of replicas) replica.pause();
@@ -151,7 +151,7 @@ describe.skipIf(postgresMissing() !== null)("whole processes on a Redis Cluster"
     for (const replica of replicas) setTimeout(() => replica.resume(), 20);
   }
 
-  /** Those that have neither been sent nor are to be found, once all others are done. */
+  /** The jobs that have neither been sent nor are to be found, once all others are done. */
   async function missingAfter(all: readonly Accepted[]): Promise<readonly Accepted[]> {
     let before = -1;
     return await eventually(

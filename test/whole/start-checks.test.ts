@@ -11,7 +11,7 @@ const MASTER_KEY = Buffer.alloc(32, 7).toString("base64");
 const OTHER_KEY = Buffer.alloc(32, 8).toString("base64");
 const META = "wb:{meta}";
 
-/** What a process says that does not start: lines for a person, no stack. */
+/** Returns the output of a process that does not start: lines for a person, no stack. */
 function refusals(errors: string): string[] {
   return errors.split("\n").filter((line) => line !== "" && !line.startsWith("{"));
 }

@@ -48,7 +48,7 @@ async function messageTo(address: string): Promise<string> {
   return String(body.messages[0]?.source).replaceAll("=\r\n", "").replaceAll("=3D", "=");
 }
 
-/** What a list says of acme's addresses. */
+/** The list's entries for acme's addresses. */
 async function listed(): Promise<Record<string, string>> {
   const { body } = await waybill.operator("GET", "/tenants/acme/suppressions");
   return Object.fromEntries(body.suppressions.map(({ address, reason }: Record<string, string>) => [address, reason]));

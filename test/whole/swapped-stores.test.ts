@@ -11,7 +11,9 @@ import { finalJob, startWaybill, temporaryHome, type Waybill } from "../support/
 
 const MAIL = { to_address: "ann@example.com", subject: "Hello", html: "<p>Hello</p>" };
 
-/** What a start says that is refused: one line for a person, which names the command for who means it. */
+/**
+ * Returns the output of a start that is refused: one line for a person, with the command that overrides the refusal.
+ */
 async function readRefusal(environment: Readonly<Record<string, string>>): Promise<string> {
   const { code, errors } = await runCommand(["serve"], environment);
   const lines = errors.split("\n").filter((line) => line !== "" && !line.startsWith("{"));
@@ -91,7 +93,7 @@ describe.skipIf(postgresMissing() !== null)("with servers, a start", () => {
     expect(emptied).toMatch(
       /which held at least 1 job that had not ended at 20.*: set REDIS_URL as its other processes/,
     );
-    // Nothing of it remains in a Redis that was named by mistake.
+    // A Redis that was named by mistake keeps no trace of it.
     expect(await redis.client.keys("*")).toEqual([]);
     const checked = await runCommand(["check"], environment);
     expect(checked.output).toContain("The queue at REDIS_URL is empty");

@@ -6,7 +6,7 @@ import { finalJob, startWaybill, temporaryHome, type Waybill } from "../support/
 import { signed, status, webhookBody } from "../support/whatsapp-webhook.ts";
 import { eventsIn, isSignedWith, Receiver } from "../webhooks/receiver.ts";
 
-/** What reached the provider. */
+/** A call that reached the provider. */
 interface Call {
   readonly path: string;
   readonly authorization: string | null;

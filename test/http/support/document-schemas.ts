@@ -17,12 +17,12 @@ export class DocumentSchemas {
     this.ajv.addVocabulary(["example"]);
   }
 
-  /** What callers send. */
+  /** Checks a request's value: callers may send further members. */
   request(schema: Schema): Check {
     return remembered(this.requests, schema, () => this.compiled(schema, this.components));
   }
 
-  /** What the service answers: where the document names an object's members, it has no others. */
+  /** Checks an answer's value: where the document names an object's members, it has no others. */
   answer(schema: Schema): Check {
     return remembered(this.answers, schema, () => {
       const components = mapValues(this.components, (one) => this.closedInside(one));
@@ -71,7 +71,7 @@ export class DocumentSchemas {
     return isTold ? { ...inside, unevaluatedProperties: false } : inside;
   }
 
-  /** What the schema's members hold is closed, and the schema is not: others are made of it. */
+  /** The values of the schema's members are closed, but not the schema itself: other schemas extend it. */
   private closedInside(schema: Schema): object {
     const { properties, items, additionalProperties, anyOf, oneOf, allOf } = schema;
     const parts = (list: readonly Schema[]) => list.map((part) => this.closedInside(part));

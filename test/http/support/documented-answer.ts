@@ -2,7 +2,7 @@ import type { Seen } from "../../security/support/probe.ts";
 import type { DocumentSchemas } from "./document-schemas.ts";
 import type { Documented, DocumentedAnswer, Schema } from "./documented.ts";
 
-/** What every answer may carry without a word in the document. */
+/** Headers that every answer may carry without being documented. */
 const OF_TRANSPORT = new Set([
   "cache-control",
   "connection",

@@ -46,12 +46,12 @@ export class DocumentedRequests {
     ];
   }
 
-  /** What the document forbids. */
+  /** Requests that the document forbids. */
   bad(): readonly Case[] {
     return [...this.badBodies(), ...this.badTypes(), ...this.badQueries(), ...this.badHeaders()];
   }
 
-  /** With names in the path that nothing has; `made`: those that the call itself gives. */
+  /** Calls with unknown names in the path; `made`: the names that the call itself creates. */
   unknown(others: Arguments, made: readonly string[]): readonly Case[] {
     const { path = {} } = this.call();
     return Object.entries(path).flatMap(([name, value]) => {
@@ -64,8 +64,8 @@ export class DocumentedRequests {
   }
 
   /**
-   * With a member that nobody knows in each object whose members the document names, in the call that works and in the examples,
-   * but not inside the members of these names.
+   * Calls with an unknown member in each object whose members the document names, in the call that works and in the
+   * examples, but not inside the members of these names.
    */
   unknownMembers(others: readonly string[]): readonly Case[] {
     const { schema } = this;
@@ -102,7 +102,7 @@ export class DocumentedRequests {
 
   case(how: string, changes: Arguments): Case {
     const request = buildRequest(this.operation, { ...this.call(), ...changes });
-    // What is no valid percent-encoding must stay so.
+    // An invalid percent-encoding must stay so.
     return { operation: this.operation, how, request: { ...request, path: request.path.replaceAll("%25FF", "%FF") } };
   }
 
@@ -150,7 +150,8 @@ export class DocumentedRequests {
     if (schema === null || body === undefined) return [];
     const full = this.generatedBodies(SAMPLES).toSorted(byLength).slice(-1);
     const broken = [JSON.parse(JSON.stringify(body)), ...full].flatMap((good) => this.values.bad(schema, good));
-    // The alternatives of a schema, and the two good bodies, share many of them. What is left out, or excused, goes by `how`.
+    // The alternatives of a schema, and the two good bodies, share many of them. Cases are left out or excused by
+    // `how`.
     const texts = broken.map(({ how, value }) => ({ how, text: JSON.stringify(value) }));
     const different = new Map(texts.map((one) => [`${one.how} ${one.text}`, one])).values();
     return [

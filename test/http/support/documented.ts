@@ -2,7 +2,7 @@ import type { Json, JsonObject } from "../../../src/domain/texts/json.ts";
 import { fetchOperations, type Operation } from "../../security/support/operations.ts";
 import { json, probe } from "../../security/support/probe.ts";
 
-/** What the document's schemas are made of. */
+/** A schema of the document. */
 export interface Schema {
   readonly $ref?: string;
   readonly type?: string | readonly string[];

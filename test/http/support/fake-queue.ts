@@ -29,7 +29,7 @@ import type { ErasedJobs, JobErasure } from "../../../src/domain/tenants/erasure
 import type { SuppressionIndex } from "../../../src/domain/tenants/suppressions.ts";
 import type { TenantRef } from "../../../src/domain/tenants/tenant.ts";
 
-/** Of a request that was counted before its job. */
+/** The rate state of a request that was counted before its job. */
 const COUNTED: RateState = { limit: 0, remaining: 0, resetSeconds: 0 };
 
 /**

@@ -100,14 +100,14 @@ export class Front {
   readonly logs: { readonly level: string; readonly message: string; readonly fields: unknown }[] = [];
   readonly engagements: Engagement[] = [];
   readonly reports: DeliveryReport[] = [];
-  /** Whose jobs there are, by id. */
+  /** The tenants that own jobs, by job id. */
   readonly owners = new Map<string, string>();
-  /** What was purged; as many jobs count as unfinished. */
+  /** The purges that were requested; each counts as many jobs as are unfinished. */
   readonly purges: unknown[] = [];
   readonly statuses: WhatsappStatus[] = [];
   readonly incoming: ChatMessage[] = [];
   readonly parts: CallbackPart[] = [];
-  /** Who last wrote to a number, and when. */
+  /** Returns the last sender to a number, and the time. */
   lastWritten: (phoneNumberId: string, from: readonly string[]) => number | null = () => null;
   /** Where the chat provider lists templates; empty: nowhere. */
   graphUrl = "";

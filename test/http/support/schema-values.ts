@@ -36,8 +36,8 @@ export class SchemaValues {
   }
 
   /**
-   * The value with a member that nobody knows: once in each object whose members the schema names, at every depth but inside
-   * the members of these names. What the value lacks is made up on the way there.
+   * The value with an unknown member: once in each object whose members the schema names, at every depth but inside the
+   * members of these names. Members that the value lacks are generated on the way there.
    */
   *strange(schema: Schema, value: Json, others: readonly string[]): Generator<Json> {
     for (const one of this.schemas.alternatives(schema)) {

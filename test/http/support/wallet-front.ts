@@ -28,7 +28,7 @@ export const PLATFORM: PlatformCredentials = {
 
 const NOWHERE = "http://127.0.0.1:9";
 
-/** A front door whose tenant `acme` has tokens for passes, and a signer that signs nothing. */
+/** A front door whose tenant `acme` has tokens for passes, and a signer that leaves files unsigned. */
 export class WalletFront {
   private constructor(readonly front: Front) {}
 

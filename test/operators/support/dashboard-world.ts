@@ -2,7 +2,7 @@ import type { SandboxMessage } from "../../../src/domain/jobs/report.ts";
 import { Front, OPERATOR_TOKEN } from "../../http/support/front.ts";
 import { must } from "../../support/must.ts";
 
-/** What somebody who may name things writes in the hope that an operator's browser runs it. */
+/** A name that an attacker chooses in the hope that an operator's browser runs it. */
 export const CANARY = `<img src=x onerror="top.owned=1"><script>top.owned=1</script>`;
 
 export const JOB = "01a1fd15-0a3f-702b-89f2-ebefa432acf3";

@@ -4,17 +4,17 @@ import { AppleAuthority, PASS_TYPE, TEAM } from "../../channels/wallet/apple-aut
 import { callbackSigner } from "./callback-keys.ts";
 import { type Identifiers, ISSUER } from "./identifiers.ts";
 
-/** What one operation of the document is called with. */
+/** The arguments of one operation of the document. */
 export interface Arguments {
   readonly path?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
-  /** Of a body that is not JSON. */
+  /** The type of a body that is not JSON. */
   readonly contentType?: string;
   /**
-   * Why the answer may tell a name that another tenant has from one that nobody has: tenants choose it out of names that
-   * they share.
+   * The reason why the answer may distinguish another tenant's name from an unused one: tenants choose it out of names
+   * that they share.
    */
   readonly sharedName?: string;
 }
@@ -38,7 +38,7 @@ type Call = (ids: Identifiers, fresh: Fresh) => Arguments;
 
 const today = new Date().toISOString().slice(0, 10);
 const days = { from: today, to: today };
-/** Of which a caller's own messages, sent meanwhile, change nothing. */
+/** A caller's own messages, sent meanwhile, leave these results unchanged. */
 const past = { from: "2025-01-01", to: "2025-01-01" };
 const none: Call = () => ({});
 const ofTenant: Call = ({ tenantId }) => ({ path: { id: tenantId } });
@@ -100,7 +100,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
   linkPasses: ({ passId }) => ({ body: { pass_ids: [passId] } }),
   downloadPass: ofPass,
   getPassStatus: ofPass,
-  // Of a tag that nobody uses: the caller's own jobs would be other ones from call to call.
+  // Filtered by an unused tag: the caller's own jobs would be other ones from call to call.
   listOwnJobs: ({ alias }) => ({ query: { tag: `campaign:${alias}`, from: today, to: today } }),
   getJob: ofJob,
   getJobEvents: ofJob,
@@ -245,7 +245,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
     body: { wallet_webhook_url: "http://127.0.0.1:9/hook" },
   }),
   listPlans: none,
-  // Nobody is on it: other calls need room.
+  // A plan without tenants: other calls need the rate limit.
   putPlan: () => ({ path: { name: "spare" }, body: { requests_per_minute: 1_000 } }),
   listOperators: none,
   createOperator: (_ids, { word }) => ({ body: { name: `operator ${word}`, role: "read" } }),

@@ -5,7 +5,7 @@ export interface Envelope {
   readonly from: string;
   /** The arguments of `RCPT TO`, whole. */
   readonly recipients: readonly string[];
-  /** What came as the message, byte for byte, up to what the server took for its end. */
+  /** The message, byte for byte, up to the end that the server recognised. */
   readonly data: string;
 }
 

@@ -7,16 +7,16 @@ import type { Account, Target } from "./target.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** What names the things of a tenant, of every kind that the API takes. */
+/** The identifiers of a tenant's objects, of every kind that the API takes. */
 export interface Identifiers {
   readonly tenantId: string;
   readonly keyId: string;
   /** That the tenant may revoke itself. */
   readonly ownKeyId: string;
-  /** Of an operator, whom no tenant has. */
+  /** The id of an operator, which belongs to no tenant. */
   readonly operatorId: string;
   readonly jobId: string;
-  /** Of a job that failed. */
+  /** The id of a job that failed. */
   readonly failedJobId: string;
   /** Of jobs that wait for a time: one to be moved, and one to be cancelled. */
   readonly movedJobId: string;
@@ -46,11 +46,11 @@ export interface Identifiers {
   readonly unsubscribeToken: string;
 }
 
-/** Where nobody configured an issuer of Google's wallet, all tenants share the sandbox's. */
+/** Without an issuer of Google's wallet in the configuration, all tenants share the sandbox's. */
 export const ISSUER = "3388000000012345678";
 export const hiddenTemplateName = (tenantId: string) => `order_of_${tenantId}_hx0123456789`;
 
-/** In every text of the tenant's that nobody else may see. */
+/** Marks every text of the tenant's that must stay private. */
 export const confidential = (tenantId: string) => `for the eyes of ${tenantId} alone`;
 
 /** Makes one thing of every kind for the tenant. */
@@ -193,7 +193,7 @@ async function makeGooglePass(target: Target, account: Account) {
 
 const TEXT = { language: "en", value: "The final" };
 
-/** Names of the same forms that name nothing. */
+/** Returns unknown names of the same forms. */
 export function inventedLike(real: Identifiers): Identifiers {
   const word = () => randomText(systemRandom, 10).toLowerCase();
   return {
@@ -228,7 +228,7 @@ export function inventedLike(real: Identifiers): Identifiers {
   };
 }
 
-/** The same time in it, so that nothing tells them apart by their age. */
+/** It contains the same time, so that the two cannot be told apart by their age. */
 function anotherUuid(uuid: string): string {
   return `${uuid.slice(0, -12)}${Array.from(systemRandom.fill(new Uint8Array(6)), (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }

@@ -45,7 +45,10 @@ export async function fetchOperations(url: string): Promise<readonly Operation[]
 
 const KNOWN: readonly Security[] = ["apiKey", "operator", "applePass", "webhookSignature"];
 
-/** Throws for a scheme that no attack knows. Where one of several ways in asks for nothing, nothing is asked for. */
+/**
+ * Throws for a scheme that no attack knows. If one of several alternatives requires no credentials, the operation
+ * requires none.
+ */
 function toSecurity(requirements: DocumentedOperation["security"]): Security {
   const names = requirements.flatMap((requirement) => Object.keys(requirement));
   if (requirements.length === 0 || requirements.some((each) => Object.keys(each).length === 0)) return "none";
@@ -78,7 +81,7 @@ export function withHeaders(request: Request, headers: Readonly<Record<string, s
   return { ...request, headers: { ...request.headers, ...headers } };
 }
 
-/** What callers show who they are with. */
+/** The credentials of callers. */
 export interface Secrets {
   readonly apiKey: string;
   readonly operatorToken: string;
@@ -98,7 +101,7 @@ export function withCredentials({ security }: Operation, request: Request, secre
   return withHeaders(request, credentials[security]());
 }
 
-/** What a webhook call is signed with. */
+/** The signature of a webhook call. */
 export function signRequest({ body = "" }: Request, secret: string): string {
   return `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`;
 }

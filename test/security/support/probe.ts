@@ -1,4 +1,4 @@
-/** A request as it is sent, and nothing that a friendly client adds to it. */
+/** A request exactly as it is sent, without the additions of a friendly client. */
 export interface Request {
   readonly method: string;
   /** With its query. */
@@ -30,13 +30,16 @@ async function readText(response: Response): Promise<string> {
   return new TextDecoder().decode(value);
 }
 
-/** What the JSON is, to look into. */
+/** Parses the JSON for inspection. */
 // oxlint-disable-next-line typescript/no-explicit-any
 export function json(seen: Seen): any {
   return JSON.parse(seen.text);
 }
 
-/** Why an answer is no clean refusal, or null: it must be 4xx, in the one shape that errors have, and say nothing internal. */
+/**
+ * Returns why an answer is no clean refusal, or null: it must be 4xx, in the one shape of errors, and reveal no
+ * internals.
+ */
 export function unclean({ status, text }: Seen, allowed: (status: number) => boolean = isRefusal): string | null {
   if (!allowed(status)) return `answered ${status} ${text.slice(0, 200)}`;
   return internals(text);
@@ -46,7 +49,7 @@ export function isRefusal(status: number): boolean {
   return status >= 400 && status < 500;
 }
 
-/** What a text shows of the inside: stacks, files, the words of engines and parsers. */
+/** Returns internals that a text reveals: stacks, files, the words of engines and parsers. */
 export function internals(text: string): string | null {
   const found = INTERNALS.exec(text)?.[0];
   return found === undefined ? null : `it shows ${JSON.stringify(found)}`;

@@ -30,7 +30,7 @@ export interface Target {
   /** A tenant's call. */
   call(account: Account, method: string, path: string, body?: unknown): Promise<Answer>;
   operator(method: string, path: string, body?: unknown): Promise<Answer>;
-  /** What became of the job that an answer names. */
+  /** Waits for the end of the job in an answer, and returns the job. */
   ended(account: Account, accepted: Answer): Promise<Answer["body"]>;
   stop(): Promise<void>;
 }
