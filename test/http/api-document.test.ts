@@ -148,7 +148,7 @@ describe("the API document", () => {
 
   test("shows examples of operators' bodies that the service accepts", async () => {
     for (const [name, call] of operations()) {
-      // The token of the example is unknown.
+      // The example's token belongs to no operator.
       if (call["requestBody"] === undefined || !name.includes("/dash/api/") || name.endsWith("/session")) continue;
       const content = nodeAt(call, "requestBody", "content");
       if (!isNode(content["application/json"])) continue;

@@ -6,7 +6,7 @@ import { messageTo } from "./support/message-to.ts";
 import { internals, json, type Seen } from "./support/probe.ts";
 import { startTarget, type Target } from "./support/target.ts";
 
-/* Hostile content of JSON: unexpected members, prototypes, bombs. */
+/* Hostile JSON bodies: unexpected members, prototypes, bombs. */
 
 setDefaultTimeout(90_000);
 const attacks = new Attacks("bodies");

@@ -38,7 +38,7 @@ interface Delivery {
 export class FairnessChecker {
   private readonly standings = new Map<SimProcess, Map<string, Standing>>();
   private readonly windows = new Map<string, number>();
-  /** The effects of a step's answer wait until the next step. */
+  /** Effects of a step's answers, which apply from the next step on. */
   private arriving: (() => void)[] = [];
   /** Tenants that began a delivery in this step and had none in flight before. */
   private readonly begun = new Set<Standing>();

@@ -16,7 +16,7 @@ export interface FaultSpan {
   readonly fromMs: number;
   toMs: number;
   readonly excuse: Excuse | null;
-  /** The channel whose messages a fault excuses; null: all. */
+  /** The channel whose messages the excuse covers; null: all. */
   readonly channel: SoakChannel | null;
   /** How long it took until the service was ready again; null: it was not asked. */
   recoveryMs: number | null;

@@ -17,7 +17,7 @@ export interface Verdict {
 export interface AskedJob {
   readonly status: string;
   readonly result: string;
-  /** The status that it waits in; null: it has ended, or the service does not know it. */
+  /** The reason for its wait; null: it has ended, or the service does not know it. */
   readonly waitsFor: string | null;
 }
 

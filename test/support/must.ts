@@ -1,6 +1,6 @@
 import type { Done } from "../../src/domain/store-result.ts";
 
-/** Returns the value of a store's success; throws otherwise. Throws if the store did not do it. */
+/** Returns the result of a store's call. Throws if the store did not do it. */
 export async function must<T>(asked: Promise<Done<T> | { readonly kind: string }>): Promise<T> {
   const result = await asked;
   if ("value" in result) return result.value;

@@ -26,8 +26,8 @@ const LINES_TOLD = 40;
 /**
  * For the runtime's compilers, in test files and the servers that they start: most processes live for seconds, in which
  * they would spend a sixth of their CPU on the last compilation of WebAssembly and an early second one of JavaScript,
- * and never get it back. The compilers that `npm run prove` runs without. Names and defaults: JavaScriptCore,
- * runtime/OptionsList.h.
+ * and never get it back. `npm run prove` runs without them where it measures figures. Names and defaults:
+ * JavaScriptCore, runtime/OptionsList.h.
  */
 export const COMPILERS = {
   BUN_JSC_useOMGJIT: "false",

@@ -170,7 +170,7 @@ test("a tenant is not removed before its last event is recorded, which goes with
   unrecorded.add(id);
   const stored = new Set<string>();
   const history = {
-    // The next round finds its request done.
+    // A requested removal is complete by the next round.
     removeHistory: async (tenantId: string) => !stored.delete(tenantId),
   };
   const { work, removed } = removals({ history });

@@ -46,7 +46,7 @@ describe.skipIf(missing !== null)("a data folder of a former release", () => {
   /** The former life until it was stopped, and the one until it was killed. */
   let stopped: FormerLife;
   let killed: FormerLife;
-  /** The tenants' messages that were still on their way when it was stopped. */
+  /** The recipients whose messages were still on their way when it was stopped. */
   let owed: ReadonlySet<string>;
 
   beforeAll(async () => {

@@ -103,7 +103,8 @@ test("every part is ready, and readiness says so", async () => {
 
 test("every counter of an alert is there before its first event, since Prometheus sees no increase in a series that begins with it", async () => {
   const alerts = await Bun.file(join(import.meta.dir, "../../infra/prometheus/alerts.yaml")).text();
-  // Expressions with variable labels compare with an earlier state ("unless"); a mail log has to be configured.
+  // Expressions with labels that others choose compare with an earlier state ("unless"); a mail log has to be
+  // configured.
   const expressions = alerts.split("\n").filter((line) => /^ +expr:/.test(line) && !line.includes(" unless "));
   const counters = new Set(expressions.join("\n").match(/waybill_(?!mail_log)\w+_total\b/g));
   const fresh = await temporaryHome();

@@ -114,7 +114,7 @@ describe("to a relay that reads slowly", () => {
     const mail: MailMessage = { from: "b@shop.test", to: "ann@example.test", text: "Subject: s\r\n\r\n", rest };
     const sent = session.send(mail, NEVER).catch(() => "given up");
     await eventually("the message begins", () => isMessage && made > 0);
-    // The channel reads only as much as fits into the buffers of two sockets until the relay reads on.
+    // Only as much is made as fits into the buffers of two sockets, until the relay reads on.
     let before = -1;
     await eventually("nothing more is made", () => {
       const isStill = made === before;

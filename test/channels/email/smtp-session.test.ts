@@ -539,8 +539,7 @@ describe("a message has the outcome that nodemailer's own connection reports", (
       .send(MAIL, NEVER)
       .catch((error: unknown) => (error instanceof SmtpError ? error.failure : error));
     const theirs = await sentByNodemailer(port).catch((error: unknown) => toSmtpFailure(error, "message"));
-    // The sessions differ only at the socket: ours reports the command's refusal before the loss of the connection
-    // behind it.
+    // Nodemailer reports a lost connection as a socket error; our session reports the command's refusal first.
     const plain = (result: unknown) =>
       typeof result === "object" && result !== null ? { ...result, code: null, command: null, stage: null } : result;
     const isLost = act === "drop" || act === "silence";

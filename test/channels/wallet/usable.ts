@@ -1,4 +1,4 @@
-/** Returns the answer's value; throws if it is a refusal. Throws if there is none, with the reason if one is given. */
+/** Returns the requested value. Throws if there is none, with the reason if one is given. */
 export function usable<T>(answer: T): Exclude<T, { readonly why: string } | null> {
   if (answer === null) throw new Error("there is none");
   if (typeof answer === "object" && "why" in answer) throw new Error(String(answer.why));

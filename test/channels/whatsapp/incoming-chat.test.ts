@@ -193,7 +193,7 @@ test("somebody without a number opens a window under each id, and a changed id o
   expect(followed).toEqual([["acme", ["5491122334455", "AR.1"], ["549119", "AR.2"]]]);
   expect(news[1]?.data).toMatchObject({ type: "system", changed: { from: "549119", user_id: "AR.2" } });
 
-  // A number that no tenant sends from has no followers.
+  // Changes of users are not followed at a number that no tenant sends from.
   await service.take(written({ id: "wamid.other", type: "system", system }, "123456"));
   expect(followed).toHaveLength(1);
 });

@@ -29,7 +29,7 @@ test("sixty tenants whose mail servers take ten seconds per message do not slow 
   const dispatcher = world.start();
   await world.advance(5_000);
   const jobs = await trickle(world, "healthy", 100, MINUTE_MS);
-  // A tenant without any history does not feel them either.
+  // Nor do they slow a tenant whose relay has no history yet.
   const fresh = await trickle(world, "fresh", 500, 5_000);
   expect(world.longestWaitMs(jobs)).toBeLessThan(PROMPTLY_MS);
   expect(world.longestWaitMs(fresh)).toBeLessThan(PROMPTLY_MS);

@@ -13,7 +13,7 @@ export class RedisWire {
 
   /** Where Redis listens, once it does. */
   redisPort = 0;
-  /** New connections forward no bytes. */
+  /** Whether new connections forward no bytes. */
   isMute = false;
 
   private constructor(

@@ -245,7 +245,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
     body: { wallet_webhook_url: "http://127.0.0.1:9/hook" },
   }),
   listPlans: none,
-  // A plan without tenants: other calls need the rate limit.
+  // A plan without tenants, so that its limit does not refuse other calls.
   putPlan: () => ({ path: { name: "spare" }, body: { requests_per_minute: 1_000 } }),
   listOperators: none,
   createOperator: (_ids, { word }) => ({ body: { name: `operator ${word}`, role: "read" } }),

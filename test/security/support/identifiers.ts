@@ -228,7 +228,7 @@ export function inventedLike(real: Identifiers): Identifiers {
   };
 }
 
-/** It contains the same time, so that the two cannot be told apart by their age. */
+/** Returns another UUID with the same time, so that the two cannot be told apart by their age. */
 function anotherUuid(uuid: string): string {
   return `${uuid.slice(0, -12)}${Array.from(systemRandom.fill(new Uint8Array(6)), (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }
