@@ -57,7 +57,7 @@ export const ASSUMED = {
   outageHours: 6,
   /** Copies of the event store, and of Redis's data (a master and its replica). */
   replicas: 2,
-  /** With the month by which the oldest outstay the settings: a month's rows leave together. */
+  /** Includes the month by which the oldest events outlive the settings: a month's rows are dropped together. */
   eventsKeptMonths: 13 + 1,
   jobsKeptDays: 90 + 30,
 } as const;

@@ -6,17 +6,17 @@ import type { Proof } from "./support/proof.ts";
 import { endTestFilesOnSignal, FILES_LIMIT_MS, runTestFiles } from "./support/run-test-files.ts";
 
 /*
- * `npm run prove` runs every test that takes something away from whole processes, one after the other, and prints what
- * became of the promises: a line a fault, and a copy as JSON.
+ * `npm run prove` runs every test that breaks whole processes, one after the other, and prints the state of the
+ * promises: a line per fault, and a copy as JSON.
  *
  *   npm run prove -- [words in paths] [--json FILE] [--docs]
  *
- * With `--docs` the figures in docs/promises.md are written anew.
+ * With `--docs` it regenerates the figures in docs/promises.md.
  *
- * Sizes are those of the test suite; the environment variables that each test names at its top make them larger.
+ * Sizes are those of the test suite; the environment variables at the top of each test make them larger.
  */
 
-/** The tests that take something away: those of faults, and elsewhere those that kill processes, replace them, or change schemas. */
+/** The tests that break a part: those of faults, and others that kill processes, replace them, or change schemas. */
 const TESTS = [
   "test/faults/*.test.ts",
   "test/whole/*{crash,cluster,upgrade}*.test.ts",
@@ -76,7 +76,10 @@ async function prove(file: string): Promise<Line> {
   }
 }
 
-/** Each test writes one proof, in the order in which bun names them; where one wrote none, the file is judged as a whole. */
+/**
+ * Each test writes one proof, in the order in which bun names them; a file without one proof per test is judged as a
+ * whole.
+ */
 function judged(proofs: readonly Proof[], output: string, fileHolds: boolean): readonly JudgedProof[] {
   const verdicts = Array.from(output.matchAll(/^\((pass|fail)\) /gm), ([, verdict]) => verdict === "pass");
   const isMatched = verdicts.length === proofs.length;
@@ -84,7 +87,7 @@ function judged(proofs: readonly Proof[], output: string, fileHolds: boolean): r
 }
 
 function readProof(line: string): Proof {
-  // `recordProof` writes a proof a line, in which null stands for a figure without end.
+  // `recordProof` writes a proof per line, in which null stands for an infinite figure.
   return JSON.parse(line, (_, value: unknown) => (value === null ? Number.POSITIVE_INFINITY : value)) as Proof;
 }
 
@@ -124,7 +127,7 @@ function seconds(ms: number | undefined): string {
   return Number.isFinite(ms) ? `${(ms / 1000).toFixed(1)} s` : "never";
 }
 
-/** Between the two comments that mark them. */
+/** The text between the two comments that mark it. */
 async function writeDocs(all: readonly Line[]): Promise<void> {
   const withNote = (proof: JudgedProof): Row => ({ ...toRow(proof), note: proof.note?.replaceAll("|", "/") ?? "" });
   const rows = all.flatMap(({ proofs }) => proofs.map(withNote));

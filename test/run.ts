@@ -10,7 +10,7 @@ import { COMPILERS, endTestFilesOnSignal, type FilesResult, runTestFiles } from 
 /*
  * The runner behind `npm test`: the test files of a folder run in a few processes, and those that take long or need a
  * process of their own in one (`support/process-groups.ts`), three at a time, the short ones four, or fewer beside
- * another run (`support/machine-slots.ts`). Arguments filter by path. Says more only of what fails, and how many
+ * another run (`support/machine-slots.ts`). Arguments filter by path. Reports details only of failures, and how many
  * attacks were tried (`test/security`); the last line is `N passed, N failed`.
  */
 
@@ -18,8 +18,8 @@ const PARALLEL = Math.min(4, MACHINE_SLOTS);
 const LONG_PARALLEL = Math.min(3, LONG_SLOTS);
 const ROOT = new URL("..", import.meta.url).pathname;
 /**
- * Files and rooms that take long, the longest first (seconds of CPU, 60 to 15). They go first, so that no long file is
- * left to run alone at the end. Files that are not listed come after them.
+ * Slow files and folders, the slowest first (seconds of CPU, 60 to 15). They go first, so that no slow file runs alone
+ * at the end. Files that are not listed come after them.
  */
 const LONG = [
   "upgrade/rolling-upgrade",
@@ -51,7 +51,7 @@ const files = Array.from(new Bun.Glob("test/**/*.test.ts").scanSync(ROOT))
   .filter((file) => (filters.length === 0 ? !APART.includes(file) : filters.some((one) => file.includes(one))))
   .sort((a, b) => findRank(a) - findRank(b) || (a < b ? -1 : 1));
 endTestFilesOnSignal();
-// Otherwise the first files would each make it.
+// Otherwise each of the first files would create it.
 if (filters.length === 0) await prepareMadeHome();
 
 const folder = memoryFolder();
@@ -61,7 +61,7 @@ if (files.length === 0) console.log(`no test file matches ${filters.join(", ")}`
 const passed = results.reduce((sum, result) => sum + result.passed, 0);
 // A filter without matches is a mistake, not a success.
 const failed = results.reduce((sum, result) => sum + result.failed, files.length === 0 ? 1 : 0);
-// Again at the end: of a long log often only that is kept.
+// Repeated at the end: often only the end of a long log is kept.
 for (const [file, told] of results.flatMap(({ broken }) => Array.from(broken))) console.log(`failed: ${file}\n${told}`);
 reportAttacks();
 console.log(`${passed} passed, ${failed} failed`);
@@ -72,7 +72,7 @@ function findRank(file: string): number {
   return rank === -1 ? LONG.length : rank;
 }
 
-/** Files that share a process go between those that take long and the others, the most first. */
+/** Files that share a process go between the slow ones and the others, the largest groups first. */
 function inOrder(groups: readonly string[][]): readonly string[][] {
   const others = groups.filter((group) => !isLong(group)).sort((a, b) => b.length - a.length);
   return [...groups.filter(isLong), ...others];

@@ -6,7 +6,7 @@ interface TemplateSource {
 
 type Render = (data: Readonly<Record<string, unknown>>) => TemplateSource;
 
-/** Fills `{{.name}}`, escaped in HTML; parses once, which is the fastest that one would write by hand. */
+/** Fills `{{.name}}`, escaped in HTML; parses once, the fastest way to write it by hand. */
 export function compileTemplate({ subject, html, text }: TemplateSource): Render {
   const [ofSubject, ofHtml, ofText] = [compile(subject), compile(html), compile(text)];
   return (data) => ({

@@ -2,7 +2,7 @@
  * The baseline for the whole of Waybill: a route that queues with BullMQ, BullMQ's worker and nodemailer's pool in one
  * process. `bun bench/baseline/mail-peer.ts '<PeerOptions as JSON>'` prints its address.
  *
- * With `historyUrl`, each mail that was handed over becomes one row in PostgreSQL, written before the job is completed.
+ * With `historyUrl`, each delivered mail becomes one row in PostgreSQL, written before the job is completed.
  */
 import { Queue, Worker } from "bullmq";
 import { SQL } from "bun";

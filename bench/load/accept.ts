@@ -20,7 +20,7 @@ export interface AcceptRound extends LoadResult {
 export interface AcceptLoad {
   readonly connections: number;
   readonly seconds: number;
-  /** Requests per second, or null: as many as are answered. */
+  /** Requests per second, or null: as fast as they are answered. */
   readonly rate: number | null;
 }
 

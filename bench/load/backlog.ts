@@ -29,8 +29,8 @@ export interface BacklogLoad {
 }
 
 /**
- * Accepting and delivering on an empty queue and on one with the given number of jobs, in turns. Each round delivers as
- * many jobs as it accepted, so the backlog stays as it is.
+ * Accepting and delivering on an empty queue and on one with the given number of jobs, alternately. Each round delivers
+ * as many jobs as it accepted, so the backlog stays as it is.
  */
 export async function measureBacklog({ queued, rounds, seconds }: BacklogLoad): Promise<BacklogReport> {
   const undo = new Undo();
@@ -42,7 +42,7 @@ export async function measureBacklog({ queued, rounds, seconds }: BacklogLoad): 
     const apiKeys = (await seedTenants({ home }, wanted)).map(({ apiKey }) => apiKey);
     const startApi = (redis: RedisServer) =>
       startWaybill(home, { ROLES: "api", REDIS_URL: redis.url, MASTER_KEY: SEED_MASTER_KEY });
-    // A process refuses a queue that has jobs but that no process has marked as its own.
+    // A process refuses a queue with jobs that no process has marked as its own.
     await (await startApi(full)).kill();
     const bytesBefore = await usedBytes(full);
     await fillWaybill(full, queued);

@@ -27,7 +27,7 @@ function readFigure(text: string, name: string): number {
 
 const META_KEY = "wb:{meta}";
 
-/** Removes all but what the queue says of itself: a Waybill whose queue is gone would end, or not start. */
+/** Removes all keys except the queue's own description: a Waybill whose queue is gone would end, or not start. */
 export async function emptied(redis: Redis): Promise<void> {
   const meta = await redis.dumpBuffer(META_KEY);
   const commands = redis.multi().flushall();

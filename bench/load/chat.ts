@@ -80,7 +80,7 @@ export async function chatPath({ seconds, rate, troubledSeconds }: ChatLoad): Pr
     const failingFromMs = Date.now();
     [trouble, asked] = ["failing", 0];
     await drive(steadily);
-    // By then the pauses are long: what is asked for in this time goes on for as long as the number fails.
+    // By then the pauses are long: messages queued in this period wait for as long as the number fails.
     const [askedBefore, countedFromMs] = [asked, performance.now()];
     await drive({ ...steadily, seconds: troubledSeconds / 4 });
     const failingCallsPerSecond = round(((asked - askedBefore) * 1000) / (performance.now() - countedFromMs));

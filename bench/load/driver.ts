@@ -18,7 +18,7 @@ export interface Load {
   readonly apiKeys: readonly string[];
   readonly connections: number;
   readonly seconds: number;
-  /** Requests per second, or null: as many as are answered. */
+  /** Requests per second, or null: as fast as they are answered. */
   readonly rate: number | null;
   /** Initial time that does not count. */
   readonly warmUpSeconds: number;

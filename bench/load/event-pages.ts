@@ -135,7 +135,7 @@ async function readPages(
   for (let at = 0; at < rounds * ASKED.length; at += 1) {
     const tenantId = ASKED[at % ASKED.length] ?? ASKED[0];
     for (const [n, { filter, depth }] of kinds.entries()) {
-      // A different place every time, so no page is read twice.
+      // A different position every time, so no page is read twice.
       const share = Math.min(0.999, depth.share + (at / (rounds * ASKED.length)) * 0.009);
       const end = Math.round(to - share * (to - from));
       const query = {

@@ -31,7 +31,7 @@ const PAGES = 30;
 const PAGE = 100;
 const ASKED = ["t1", "t30", "t700"] as const;
 
-/** Recording and reading with a short and a long history, in turns. */
+/** Recording and reading with a short and a long history, alternately. */
 export async function measureHistory({ days, eventsPerDay, rounds }: HistoryLoad): Promise<readonly HistoryReport[]> {
   const engine = await startEngine();
   try {
@@ -109,7 +109,7 @@ async function readSome({ eventStore, span, pagesMs }: History, turn: number): P
   const to = firstEventIdAt(span.startMs + span.lengthMs);
   for (let at = 0; at < PAGES; at += 1) {
     const tenantId = ASKED[at % ASKED.length] ?? ASKED[0];
-    // A different place every time, so no page is read twice.
+    // A different position every time, so no page is read twice.
     const end = Math.round(to - ((turn * PAGES + at) / 1000) * (to - from));
     const query = { tenantId, fromEventId: from, toEventId: end, channel: null, type: null, limit: PAGE };
     const begunMs = performance.now();

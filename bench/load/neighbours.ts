@@ -49,7 +49,7 @@ const MEBIBYTE = 1024 * 1024;
 const SHARDS = 8;
 const SLOW_MS = 10_000;
 
-/** Trouble of other tenants while a healthy tenant sends at its own rate. */
+/** The effect of other tenants' trouble on a healthy tenant that sends at its own rate. */
 export const SITUATIONS: readonly Situation[] = [
   { name: "60 tenants whose relay hangs", inSmoke: false, measure: (load) => besideHanging({ ...load, hanging: 60 }) },
   { name: "many tenants whose relay hangs", inSmoke: true, measure: besideHanging },

@@ -126,7 +126,7 @@ async function used(
   return { cores: ((user + system) / 1_000_000 + (await readCpuSeconds(engine)) - engineBefore) / seconds, seconds };
 }
 
-/** Of proc(5)'s stat, in ticks of a hundredth of a second. */
+/** Fields of proc(5)'s stat, in ticks of a hundredth of a second. */
 async function readCpuSeconds(pid: number): Promise<number> {
   const stat = (await Bun.file(`/proc/${pid}/stat`).text()).replace(/^.*\) /, "").split(" ");
   return (Number(stat[11]) + Number(stat[12])) / 100;

@@ -15,7 +15,7 @@ export async function neighbours({ seconds, smoke }: SectionOptions): Promise<un
     tenants: readSize("NEIGHBOURS_TENANTS", 10_000, 100),
     hanging: readSize("NEIGHBOURS_HANGING", 1_000, 10),
   };
-  // A word in the name of the only situation to run.
+  // A word in the name of the only case to run.
   const only = process.env["NEIGHBOURS_ONLY"];
   console.log(
     `\nNeighbours: a healthy tenant sends ${load.perSecond} mails a second for ${load.seconds} s, open loop\n`,

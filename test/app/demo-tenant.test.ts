@@ -31,7 +31,7 @@ test("the demo tenant's key is known once; who makes or deletes the tenant in th
   const { registry } = stores;
   expect(await open(registry)).toEqual({ exists: true, apiKey: expect.stringMatching(/^wb_/) });
   expect(await open(registry)).toEqual({ exists: true, apiKey: null });
-  // As the start saw it before a request made the tenant.
+  // The state at the start, before a request created the tenant.
   const before = { ...registry, tenants: async () => done({ items: [], nextCursor: null }) };
   expect(await open(before)).toEqual({ exists: true, apiKey: null });
   await must(registry.deleteTenant("demo"));

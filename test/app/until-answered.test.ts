@@ -5,7 +5,7 @@ import { VirtualClock } from "../support/virtual-clock.ts";
 
 const SECOND_MS = 1_000;
 
-/** Once the call waits. */
+/** Runs once the call waits. */
 async function pass(clock: VirtualClock, ms: number): Promise<void> {
   await Bun.sleep(0);
   await clock.advance(ms);

@@ -15,7 +15,7 @@ import { aTenant } from "../support/tenants.ts";
 const RUNS = { numRuns: 500 };
 const anyText = fc.string({ unit: "binary" });
 const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
-/** As it comes over the wire. */
+/** The payload as it comes over the wire. */
 const wired = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
 function payloadIn(acceptance: Acceptance): string {
@@ -157,7 +157,7 @@ const passes = fc
   )
   .map(wallet.encodePayload);
 
-/** The text that a payload becomes again; null: it could not be parsed. */
+/** The text that a payload is serialized to again; null: it could not be parsed. */
 function again<T>(parse: (text: string) => T | null, encode: (payload: T) => string): (text: string) => string | null {
   return (text) => {
     const payload = parse(text);

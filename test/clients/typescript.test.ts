@@ -25,7 +25,7 @@ afterAll(async () => {
   await home?.remove();
 }, 300_000);
 
-/** The demo tenant's. */
+/** Uses the demo tenant's key. */
 function createClient(options: Partial<WaybillOptions>): Waybill {
   return new Waybill({ url: server.url, apiKey: server.demoKey, ...options });
 }
@@ -255,7 +255,7 @@ describe("a client", () => {
         expect(error).toMatchObject({ status: 302, code: "redirected" });
         expect(error.message).toContain(elsewhere);
       }
-      // A `fetch` of the caller's that follows them all the same.
+      // A `fetch` of the caller's that follows redirects regardless.
       const following = createClient({
         url: `http://127.0.0.1:${moved.port}`,
         fetch: (url, init) => fetch(url, { ...init, redirect: "follow" }),

@@ -44,7 +44,7 @@ test.each([
   ["a short one", `whsec_${btoa("23 bytes are too few...")}`],
   ["no base64", "whsec_!"],
 ])("a call is not checked against %s: that is refused by name", async (_what, secret) => {
-  // A program without types, whose environment lacks the secret, gives anything.
+  // A program without types, whose environment lacks the secret, passes any value.
   const call = verifyWebhook(BODY, HEADERS, secret as string, { nowMs: SENT_MS });
   await expect(call).rejects.toBeInstanceOf(InvalidSecret);
 });

@@ -241,7 +241,7 @@ test("a short operator token is enough if nobody else can connect, or no request
     expect(findProblems({ ...short, HOST })).toEqual([]);
   expect(findProblems({ ...short, HOST: "0.0.0.0", ROLES: "dispatcher" })).toEqual([]);
   expect(findProblems({ OPERATOR_TOKEN: "0123456789abcdef".repeat(2), HOST: "0.0.0.0" })).toEqual([]);
-  // The one that is made is long enough anywhere; one that was written into its file in its place may not be.
+  // The generated one is long enough anywhere; a hand-written one in its file may not be.
   const home = freshHome();
   loadConfig({ WAYBILL_HOME: home, HOST: "0.0.0.0" });
   writeFileSync(join(home, "operator-token"), "0123456789abcdef\n");

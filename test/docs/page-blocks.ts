@@ -1,9 +1,9 @@
-/** A fenced block of a page that a reader runs. */
+/** A fenced block of a page, which a reader runs. */
 export interface PageBlock {
   readonly language: "sh" | "ts" | "python";
   readonly text: string;
   readonly line: number;
-  /** Why the test does not run it; null: it does. */
+  /** The reason why the test skips it; null: it runs. */
   readonly notRun: string | null;
   /** The output that the page prints below it; null if there is none. */
   readonly answer: { readonly language: "json" | "text"; readonly text: string } | null;
@@ -12,7 +12,7 @@ export interface PageBlock {
 const FENCE = /^(?:<!-- not run: (?<notRun>.+) -->\n\n?)?```(?<language>\w+)\n(?<text>[^]*?)^```$/gm;
 const RUN: ReadonlySet<string> = new Set(["sh", "ts", "python"]);
 
-/** The blocks of a page in `sh`, `ts` and `python`. The next block in `json` or `text` is what one gives. */
+/** The blocks of a page in `sh`, `ts` and `python`. The next block in `json` or `text` is its output. */
 export function parseBlocks(page: string): readonly PageBlock[] {
   const blocks: PageBlock[] = [];
   for (const { groups = {}, index } of page.matchAll(FENCE)) {
@@ -29,7 +29,7 @@ export function parseBlocks(page: string): readonly PageBlock[] {
   return blocks;
 }
 
-/** Null if what came has the printed shape; otherwise what is different, in one line. */
+/** Returns null if the output has the printed shape; otherwise the difference, in one line. */
 export function differenceFrom({ language, text }: NonNullable<PageBlock["answer"]>, output: string): string | null {
   if (language === "text") {
     return likeText(text.trim()).test(output.trim()) ? null : `the page prints ${text}, and it was ${output}`;

@@ -11,13 +11,13 @@ import { differenceFrom, type PageBlock, parseBlocks } from "./page-blocks.ts";
 import { PageShell } from "./page-shell.ts";
 
 /*
- * Runs what the pages tell a reader to run, word for word, against one Waybill: every block in `sh`, `ts` and `python` of the
- * README and of every page in docs/, but for those under a comment `<!-- not run: why -->`. A command that fails fails the test, and so does an answer
- * of another shape than the printed one.
+ * Runs the commands of the pages, word for word, against one Waybill: every block in `sh`, `ts` and `python` of the
+ * README and of every page in docs/, except those under a comment `<!-- not run: why -->`. A failed command fails the
+ * test, and so does an answer of another shape than the printed one.
  */
 
 const DOCS = join(import.meta.dir, "../../docs");
-/** In the order of docs/README.md; the rest after them. */
+/** In the order of docs/README.md; the remaining pages follow. */
 const FIRST = ["quick-start.md", "sending.md", "events.md", "operating.md"];
 /** Its blocks are files, which a test of their own builds. */
 const ELSEWHERE = "adding-a-channel.md";
@@ -51,14 +51,14 @@ useWaybill(
 );
 afterAll(() => undo.run());
 
-/** Words in capitals that a reader replaces with what the last answers held. */
+/** Words in capitals that a reader replaces with values from the last answers. */
 const KEPT = {
   JOB_ID: /"job_id": ?"([^"]+)"/g,
   PASS_ID: /"pass_id": ?"([^"]+)"/g,
   NEXT_CURSOR: /"next_cursor": ?"?([^",}]+)/g,
 };
 
-/** Files that a reader gets from elsewhere, and what makes one like them. */
+/** Files that a reader gets from elsewhere, and the commands that make similar ones. */
 const RECEIVED = new Map([
   [
     "pass.cer",
@@ -116,7 +116,7 @@ function publishRecordsIn(output: string): void {
   if (records !== undefined && dns.zone.size === 0) dns.publish(JSON.parse(records));
 }
 
-/** Runs the block; one that only reads, again until it gives what the page prints. */
+/** Runs the block; repeats one that only reads until its output matches the page. */
 async function gives(shell: PageShell, block: PageBlock, kept: ReadonlyMap<string, string>): Promise<string> {
   const { language, answer } = block;
   const text = filledIn(block.text, kept);

@@ -21,7 +21,7 @@ test("a part that is away is tried by one caller at a time, from every second to
     watch.failed("no answer");
   }
   expect(waits).toEqual([1, 2, 4, 8, 16, 30, 30]);
-  // Whoever tries may never report.
+  // A part that is being tried may never report.
   await clock.advance(30_000);
   expect(watch.mayTry()).toBe(true);
   await clock.advance(59_999);

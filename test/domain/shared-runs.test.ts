@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { SharedRuns } from "../../src/domain/shared-runs.ts";
 
-/** Runs that end when they are told to. */
+/** Runs that end when the test says so. */
 class Runs {
   begun = 0;
   private readonly ends: ((fails: boolean) => void)[] = [];
@@ -27,7 +27,7 @@ test("whoever comes during a run shares the next one, and keys do not wait for e
   expect([one.begun, other.begun]).toEqual([1, 1]);
   await one.end();
   expect([await first, one.begun]).toEqual([1, 2]);
-  // It came when the second run had begun.
+  // It came after the second run had begun.
   const latest = shared.run("one", one.work);
   await one.end();
   await one.end();

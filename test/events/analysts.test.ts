@@ -11,7 +11,7 @@ afterAll(() => example.close());
 test("every query of the analysts' page returns what the page says, for an analyst", async () => {
   const queries = queriesOf(await Bun.file(ANALYSTS_PAGE).text());
   expect(queries.length).toBeGreaterThanOrEqual(12);
-  // `bun infra/analysts-page.ts` writes the outputs anew.
+  // `bun infra/analysts-page.ts` regenerates the outputs.
   for (const { sql, output } of queries)
     expect({ sql, output: await outputOf(example.face, sql) }).toEqual({ sql, output });
 }, 90_000);

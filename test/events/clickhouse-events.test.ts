@@ -29,7 +29,7 @@ const HOSTILE = [
   "FORMAT JSONCompactEachRow",
 ];
 
-/** Of four inserts each, at each place; without a token the first of them fails. */
+/** Four inserts for each, at each position; without a token the first of them fails. */
 const RACES = 8;
 
 let engine: Awaited<ReturnType<typeof startEngine>>;

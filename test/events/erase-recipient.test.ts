@@ -79,7 +79,7 @@ test("nothing of a recipient is left with the tenant, other rows and all counts 
     row({ jobId: others, finished: { recipient: "bob@example.com", tries: [{ ...tried, reply: "250 ok" }] } }),
     row({ jobId: others, type: "bounced", result: { ...bounced, diagnostic: "550 full" } }),
     row({ tenantId: "beta", jobId: theirs, finished: { recipient: ANN } }),
-    // As from a release before there was a hash.
+    // Stored by a release from before there was a hash.
     row({ jobId: early, finished: {} }),
     row({ jobId: early, type: "bounced", result: bounced }),
   ]);
@@ -117,7 +117,7 @@ test("nothing of a recipient is left with the tenant, other rows and all counts 
     payloads: 0,
     isComplete: true,
   });
-  // A late report quotes the address once more.
+  // A late report contains the address once more.
   await writer.write("erase-3", [row({ jobId: sent, type: "failed", result: { error } })]);
   expect(await erasure.eraseRecipient("acme", ANN)).toMatchObject({ finishedJobs: 0, events: 1 });
   expect(await everything()).not.toContain("ann");

@@ -11,7 +11,7 @@ import { startEngine } from "../support/clickhouse-event-store.ts";
 const jobIds = new JobIds(systemClock, systemRandom);
 const JOB_ID = jobIds.next();
 const ENDED = jobIds.next();
-// Recent: what is older than the event store keeps is not there.
+// Recent, because the event store removes older rows.
 const FIRST = firstEventIdAt(Date.now() - 60_000);
 const ALL: EventQuery = {
   tenantId: "acme",

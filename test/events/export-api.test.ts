@@ -13,7 +13,7 @@ import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 const DAYS = "from=2026-11-01&to=2026-11-30";
 const PATH = "/dash/api/export";
 
-/** An event store that gives what the test says, and tells what became of it. */
+/** An event store that returns the test's rows, and reports how the read ended. */
 class ScriptedExport implements EventExport {
   readonly queries: ExportQuery[] = [];
   given = 0;
@@ -226,7 +226,7 @@ describe("an export", () => {
     const open: EventExport["open"] = async (query, signal) => {
       signalOf = signal;
       const chunks = await eventStore.open(query, signal);
-      // As one that began it, so that its end can be told.
+      // Started as a reader, so that its end can be observed.
       await chunks.next();
       await answer.promise;
       return chunks;

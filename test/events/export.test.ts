@@ -36,7 +36,7 @@ afterAll(async () => {
   await engine.stop();
 }, HOOK_MS);
 
-/** More than one piece of a tenant, tenants of one event, every channel, and results that are awkward to write. */
+/** More than one piece of a tenant, tenants with one event, every channel, and results that are awkward to write. */
 async function fill(): Promise<void> {
   await eventStore.writing.command(`INSERT INTO exported.events (tenant_id, event_id, job_id, channel, event_type, result)
 SELECT ['big', 'big-2', 'a', '0'][1 + (number % 10 = 0) + (number % 1000 = 7) + 2 * (number = 5)] AS tenant_id,

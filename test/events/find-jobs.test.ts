@@ -11,7 +11,7 @@ const TENANT = { tenantId: "acme", shard: 0 };
 const ids = new JobIds(systemClock, systemRandom);
 const newestFirst = (jobIds: readonly string[]) => jobIds.toSorted().toReversed();
 
-/** A tenant's jobs in the queue, with what their records say, and those in the event store. */
+/** A tenant's jobs in the queue, with their records' fields, and those in the event store. */
 class Jobs {
   readonly waiting: QueuedJobSummary[] = [];
   readonly stored: FinishedJobSummary[] = [];

@@ -81,7 +81,7 @@ describe("with rows of every earlier version", () => {
     await run(`INSERT INTO ${database}.migrations VALUES (${version}, 'a step')`);
   }
 
-  /** A failure and whatever else a release of this version wrote. */
+  /** A failure and all other rows that a release of this version wrote. */
   async function write(database: string, version: number): Promise<void> {
     const id = (Date.now() - Date.UTC(2025, 0, 1)) * 4096 + version;
     const job = `'acme', '${Bun.randomUUIDv7()}', 'email'`;
@@ -142,7 +142,7 @@ describe("with rows of every earlier version", () => {
     await expectCurrent("walked", NEWEST);
   });
 
-  /** The first one, that of the first data folders that others may have, and the latest; `npm run prove`: all of them. */
+  /** The version of the first data folders outside of development, and the latest; `npm run prove`: all of them. */
   const FORMER = IS_PROVING ? Array.from({ length: NEWEST - 1 }, (_, i) => i + 1) : [1, 2, NEWEST - 1];
 
   test.each(FORMER)("version %i becomes the newest at once", async (version) => {

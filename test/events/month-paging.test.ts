@@ -17,7 +17,7 @@ const DAY_MS = 86_400_000;
 const DAYS = 31;
 /** Events of the days before, a third of them wallet's, which the list leaves out unless asked. */
 const HISTORY = 30_000;
-/** A machine that writes faster than it reads would read more with each round, without end. */
+/** A machine that writes faster than it reads would read more with each round, endlessly. */
 const WRITTEN_MAX = 20_000;
 const ACME = { tenantId: "acme", shard: 0 } as const;
 
@@ -63,7 +63,7 @@ interface Page {
   readonly next_cursor: number;
 }
 
-/** Every event of the month that is newer than `newest`, as a client comes by them: newest first, page by page. */
+/** Returns every event of the month that is newer than `newest`, as a client does: newest first, page by page. */
 async function readDownTo(newest: number): Promise<number[]> {
   const ids: number[] = [];
   for (let cursor = 0; ; ) {
@@ -97,7 +97,7 @@ test("a client that pages a whole month while events are written sees each of th
 
   const before = new Set(await storedIds());
   const seen: number[] = await readDownTo(0);
-  // All that was there when it began, each once, in order, for as long as it took.
+  // All events that existed when it began, each once, in order, however long it took.
   expect(seen).toEqual([...new Set(seen)].toSorted((a, b) => b - a));
   const missing = before.difference(new Set(seen));
   expect([...missing]).toEqual([]);

@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => front.stop(), 90_000);
 
-/** Has every read of acme wait until it is let go, and counts them. */
+/** Blocks every read of acme until it is released, and counts them. */
 function hold() {
   const gate = Promise.withResolvers<void>();
   const held = { now: 0, most: 0, letGo: gate.resolve };
@@ -48,7 +48,7 @@ test("however many jobs a tenant looks up at once, few reach the event store, an
   await eventually("acme's reads have begun", () => held.now > 0);
   expect((await front.request("GET", `/v1/jobs/${ids.next()}`, beta)).status).toBe(404);
   expect((await front.request("GET", "/v1/events?from=2026-11-20&to=2026-11-21", beta)).status).toBe(200);
-  // An operator who looks into it does not wait behind the tenant.
+  // An operator's read does not wait behind the tenant's.
   const look = front.operate("GET", `/tenants/acme/jobs/${ids.next()}`);
   await eventually("the operator's read has begun", () => held.now === eventLimits.historyReads.each + 1);
   held.letGo();

@@ -127,7 +127,7 @@ function sending(job: QueuedJob): Settlement {
   return { kind: "final", job, status: "success", result: {}, event: { type: "sent", result: {} } };
 }
 
-/** The event store gets all that is in the outbox. */
+/** The event store receives the whole outbox. */
 async function record(): Promise<void> {
   for (let done: Parameters<RedisQueue["record"]>[0][number]["done"] = null; ; ) {
     const { batches } = await queue.record([{ lease: recorder, done, refused: null, takes: true }]);
@@ -141,7 +141,7 @@ async function record(): Promise<void> {
   }
 }
 
-/** Fails all that is queued. */
+/** Fails all queued jobs. */
 async function failAll(): Promise<readonly QueuedJob[]> {
   const jobs = await pull();
   await queue.settle(owner, jobs.map(failing));

@@ -93,7 +93,7 @@ test("an event has the class of its failure and the provider's time, in the tabl
   ]);
   const rare = [["failed", "refused", occurredAtMs]];
   expect(await of("events_by_type")).toEqual(rare);
-  // A gap is closed with them.
+  // A gap is closed together with them.
   await eventStore.writing.command(
     `ALTER TABLE ${db()}.events_by_type DELETE WHERE tenant_id = 'fay' SETTINGS mutations_sync = 2`,
   );

@@ -47,7 +47,7 @@ test("in a cluster every table is replicated, on every node, and tenants are spr
 test("in a cluster most replicas have an insert before it is confirmed, and no replica that lags is read from", () => {
   const inserted = insertSettings(cluster, "t");
   expect(inserted).toContain("insert_quorum = 'auto'");
-  // One at a time would be refused, not made to wait, while another shard's recorder is inserting.
+  // A limit of one would refuse a second insert, not make it wait, while another shard's recorder is inserting.
   expect(inserted).toContain("insert_quorum_parallel = 1");
   const [, timeoutMs = "0"] = /insert_quorum_timeout = (\d+)/.exec(inserted) ?? [];
   expect(Number(timeoutMs)).toBeWithin(1_000, limits.eventStoreInsertTimeoutMs);

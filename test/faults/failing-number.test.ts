@@ -15,7 +15,9 @@ const SECRET = "a webhook secret of the fault test";
 const QUEUED = readSize("FAILING_NUMBER_QUEUED", 200);
 const SECONDS = readSize("FAILING_NUMBER_SECONDS", 12);
 const PER_SECOND = 10;
-/** From the request until the provider has the message: milliseconds alone, and ten seconds where all share a verdict. */
+/**
+ * From the request until the provider has the message: milliseconds alone, and ten seconds where all share a verdict.
+ */
 const NEIGHBOUR_MS_MAX = 2_000;
 const CALLS_PER_SECOND_MAX = 2;
 const FIRST_ANSWERS_MS = 500;
@@ -83,7 +85,7 @@ async function sendChat(waybill: Waybill, { apiKey }: LoadTenant): Promise<numbe
   return (await waybill.request(apiKey, "POST", "/v1/send/whatsapp", CHAT)).status;
 }
 
-/** Sends in an open loop, to one tenant after the other. Answers how many were accepted. */
+/** Sends in an open loop, to one tenant after the other. Returns how many were accepted. */
 async function sendChats(waybill: Waybill, tenants: readonly LoadTenant[], seconds: number): Promise<number> {
   const startedMs = performance.now();
   const requests: Promise<number>[] = [];

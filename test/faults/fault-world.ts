@@ -38,10 +38,10 @@ export class FaultWorld {
   }
 }
 
-/** Mail servers of tenants' own are used, and may be on this machine. */
+/** Tenants' own mail servers are used, and may be on this machine. */
 export const OWN_RELAYS = { PROVIDERS: "live", OUTBOUND_ALLOW: "127.0.0.0/8" } as const;
 
-/** The address of the loopback network that stands for the relay of a tenant. */
+/** The loopback address that stands for a tenant's relay. */
 export function formatHost(index: number): string {
   return `127.1.${Math.floor(index / 250)}.${(index % 250) + 1}`;
 }
@@ -54,7 +54,7 @@ export const TEST_LIMIT_MS = 240_000;
 
 export const MAIL = { to_address: "ann@example.com", subject: "Hello", html: "<p>Hello</p>" };
 
-/** Sends until `count` are accepted or refused, `parallel` at a time. Answers the ids of those accepted. */
+/** Sends until `count` are accepted or refused, `parallel` at a time. Returns the ids of the accepted ones. */
 export async function sendMany(
   waybill: Waybill,
   count: number,
@@ -76,7 +76,7 @@ export async function sendMany(
 
 const FINAL = new Set(["success", "failed", "suppressed"]);
 
-/** Waits until all jobs have ended, or the time is over: the statuses of those that have, by job. */
+/** Waits until all jobs have ended or the time is over; returns the statuses of ended jobs, by id. */
 export async function waitForEnds(
   waybill: Waybill,
   jobs: readonly { readonly tenant: LoadTenant; readonly jobId: string }[],
@@ -112,7 +112,7 @@ export function readOwners(redis: RedisServer, shards: number): Promise<readonly
   return Promise.all(keys.map((key) => redis.client.hget(key, "owner")));
 }
 
-/** Asks `/health` every so often until stopped, and answers the longest time that it took. */
+/** Polls `/health` until stopped, and returns the longest time that an answer took. */
 export function watchHealth(waybill: Waybill, everyMs = 50): { stop(): Promise<number> } {
   let longestMs = 0;
   let isOver = false;

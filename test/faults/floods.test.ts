@@ -11,8 +11,8 @@ import { boundMs, FaultWorld, mebibytes, readSize, residentBytes, TEST_LIMIT_MS,
 const SECONDS = readSize("FLOOD_SECONDS", 5);
 const MEBIBYTE = 1024 * 1024;
 /**
- * On two cores that the flood and other tests share. Without a flood it is a millisecond; where one tenant's bodies may take
- * all, it is seconds.
+ * On two cores that the flood and other tests share. Without a flood it is a millisecond; where one tenant's bodies may
+ * take all memory, it is seconds.
  */
 const ACCEPT_MS_P50_MAX = 1_000;
 const HAND_OVER_MS_MAX = 5_000;
@@ -28,9 +28,9 @@ interface Neighbourhood {
   readonly waybill: Waybill;
   readonly relay: ScriptedRelay;
   readonly neighbour: LoadTenant;
-  /** Ten requests a minute are all that it may. */
+  /** Its limit is ten requests a minute. */
   readonly limited: LoadTenant;
-  /** It may as much as the neighbour. */
+  /** It has the same limit as the neighbour. */
   readonly hostile: LoadTenant;
   readonly alone: SteadyResult;
 }
@@ -128,7 +128,7 @@ test(
     const { hostname, port } = new URL(waybill.url);
     for (let i = 0; i < bodies; i += 1) {
       const socket = world.undo.add(connect(Number(port), hostname), (one) => one.destroy());
-      // The server may want no more of it.
+      // The server may refuse the rest of it.
       socket.on("error", () => {});
       socket.write(
         `POST /v1/send/email HTTP/1.1\r\nHost: ${hostname}\r\nX-API-Key: ${limited.apiKey}\r\n` +
@@ -161,7 +161,7 @@ test(
     for (let i = 0; i < connections; i += 1) {
       const { hostname, port } = new URL(waybill.url);
       const socket = world.undo.add(connect(Number(port), hostname), (one) => one.destroy());
-      // The server wants no more of it.
+      // The server refuses the rest of it.
       socket.on("error", () => {});
       socket.write(`${heads[i % heads.length]}\r\nHost: ${hostname}\r\nTransfer-Encoding: chunked\r\n\r\n`);
       socket.write(crumbs);

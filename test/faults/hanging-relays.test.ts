@@ -15,7 +15,7 @@ import {
 const TENANTS = readSize("HANGING_TENANTS", 60);
 const MAILS_EACH = readSize("HANGING_MAILS", 5);
 const SECONDS = readSize("HANGING_SECONDS", 10);
-/** Far from what it takes (milliseconds), and far from what it took before (minutes). */
+/** Far above the usual time (milliseconds), and far below the former one (minutes). */
 const NEIGHBOUR_MS_MAX = 5_000;
 
 const world = new FaultWorld();
@@ -93,7 +93,7 @@ test(
       expect([accepted, missing]).toEqual([asked, 0]);
       expect(handOverMs.p99).toBeLessThan(boundMs(2_000, alone.handOverMs.max));
     }
-    // Meanwhile the relay has as much of theirs as it may.
+    // Meanwhile the relay has as many of their messages as it accepts.
     const served = relay.arrivals.filter(({ recipient }) => recipient.startsWith("takes-")).length;
     expect(served).toBeGreaterThanOrEqual(30);
   },

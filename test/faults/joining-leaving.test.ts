@@ -20,7 +20,7 @@ const SHARDS = 8;
 /** The duration of a delivery for the slow tenants: longer than any delay that a neighbour should notice. */
 const SLOW_MS = readSize("SLOW_DELIVERY_MS", 12_000);
 const NEIGHBOURS = 16;
-/** The aim is two seconds; what it was is the slowest delivery's time. */
+/** The aim is two seconds; formerly it was the slowest delivery's time. */
 const NEIGHBOUR_MS_MAX = 5_000;
 
 const world = new FaultWorld();
@@ -94,7 +94,7 @@ describe.skipIf(missing !== null)(`processes that come and go${missing ? ` (${mi
         accepted: beside.accepted + slowJobs.length,
         lost: beside.missing + slowJobs.length - ends.size,
         sentTwice: relay.repeats,
-        // The leaving process gives up deliveries still in flight when its time is over: those go out again.
+        // The leaving process gives up deliveries that are still in flight at its deadline: they go out again.
         sentTwiceAllowed: again.length,
         neighbourMs: beside.handOverMs.max,
         neighbourRatio: beside.handOverMs.p99 / alone.handOverMs.p99,

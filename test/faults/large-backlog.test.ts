@@ -8,7 +8,7 @@ const MESSAGES = readSize("BACKLOG_MESSAGES", 8);
 const MEBIBYTE = 1024 * 1024;
 const MESSAGE_BYTES = readSize("BACKLOG_BYTES", MEBIBYTE);
 /**
- * The throughput between Redis and the process that delivers. Reading all that waits takes longer than any deadline.
+ * The throughput between Redis and the process that delivers. Reading the whole backlog takes longer than any deadline.
  */
 const BYTES_PER_SECOND = readSize("BACKLOG_BYTES_PER_SECOND", 10 * MEBIBYTE);
 
@@ -62,7 +62,7 @@ test(
     expect(new Set(jobs.map(({ tenant }) => tenant.id)).size).toBe(TENANTS);
     expect(delivered).toBe(jobs.length);
     expect(relay.repeats).toBe(0);
-    // Replies that wait for a slow reader are memory of Redis, too.
+    // Replies to a slow reader take up Redis's memory, too.
     expect(peakBytes).toBeLessThan(2 * queuedBytes + 256 * MEBIBYTE);
   },
   TEST_LIMIT_MS,

@@ -34,7 +34,7 @@ test(
     await front.stop();
     expect(queued).toHaveLength(TENANTS);
 
-    // Slow enough that there is mail of all tenants for some seconds.
+    // Slow enough that all tenants have mail for some seconds.
     relay.behave({ answerMs: 100 });
     const startedMs = performance.now();
     const waybill = await world.start(home, { ...urls, ROLES: "api,dispatcher,recorder" });

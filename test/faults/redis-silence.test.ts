@@ -5,7 +5,7 @@ import { recordProof } from "../support/proof.ts";
 import { FaultWorld, MAIL, readSize, sendMany, TEST_LIMIT_MS, untilOwned, waitForEnds } from "./fault-world.ts";
 
 const SILENCE_MS = readSize("REDIS_SILENCE_MS", 12_000);
-/** Long enough to have all mails under way at one moment, and over before the silence is. */
+/** Long enough that all mails are in flight at one moment, and end before the silence does. */
 const ANSWER_MS = 8_000;
 const MAILS = readSize("REDIS_SILENCE_MAILS", 20);
 

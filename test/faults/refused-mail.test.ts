@@ -7,7 +7,7 @@ import { FaultWorld, mebibytes, readSize, sendMany, TEST_LIMIT_MS, untilOwned, w
 /** A day of a tenant with a bad list, at the speed of this machine: `REFUSED_MAILS=140000` is 8.6 GB of payloads. */
 const MAILS = readSize("REFUSED_MAILS", 400);
 const MAIL_BYTES = 60_000;
-/** A finished job is remembered for a quarter of an hour, in some hundred bytes. */
+/** A finished job is kept for a quarter of an hour, in some hundred bytes. */
 const BYTES_PER_JOB_MAX = 4_096;
 
 const world = new FaultWorld();

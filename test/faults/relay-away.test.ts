@@ -6,7 +6,7 @@ import { FaultWorld, readSize, sendMany, waitForEnds } from "./fault-world.ts";
 const MAILS = readSize("RELAY_AWAY_MAILS", 40);
 /** With `RELAY_AWAY_MS=1500000` the outage is as long as the one that cost every mail of forty. */
 const AWAY_MS = readSize("RELAY_AWAY_MS", 8_000);
-/** A relay that is away is asked every thirty seconds at the least. */
+/** A relay that is away is tried at least every thirty seconds. */
 const BACK_MS_MAX = 40_000;
 
 const world = new FaultWorld();

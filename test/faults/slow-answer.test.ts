@@ -3,7 +3,7 @@ import { eventually } from "../support/eventually.ts";
 import { finalJob } from "../support/waybill.ts";
 import { FaultWorld, MAIL, TEST_LIMIT_MS } from "./fault-world.ts";
 
-/** A stop lasts ten seconds at most; the rest is the machine's. */
+/** A stop lasts ten seconds at most; the machine takes the rest. */
 const STOP_MS_MAX = 15_000;
 
 const world = new FaultWorld();

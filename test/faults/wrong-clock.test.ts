@@ -31,7 +31,7 @@ describe.skipIf(missing !== null)(`a process whose clock is wrong${missing ? ` (
       const redis = await world.redis();
       const tenants = await seedTenants({ databaseUrl: postgres.url, shards: SHARDS }, [{ id: "acme" }]);
       const urls = { REDIS_URL: redis.url, DATABASE_URL: postgres.url, SHARDS: String(SHARDS) };
-      // The sandbox's mail server, which is the dispatcher's, reports what it delivered.
+      // The sandbox's mail server, part of the dispatcher, reports its deliveries.
       await world.start(await world.home(), { ...urls, ROLES: "dispatcher" });
       const environment = { ...urls, ROLES: "api,recorder", SHIFT_CLOCK_MS: String(shiftMs) };
       const front = await world.start(await world.home(), environment, { preload: [CLOCK] });
@@ -62,7 +62,7 @@ describe.skipIf(missing !== null)(`a process whose clock is wrong${missing ? ` (
       // Jobs leave Redis a quarter of an hour after their end. From then on the event store alone knows them.
       await redis.client.unlink((await redis.client.keys("*")).filter((name) => name !== "wb:{meta}"));
       const readAll = () => Promise.all(jobs.map(({ jobId }) => fetchHistory(jobId)));
-      // An insert shows in the events before it shows in what is derived from them, a moment later.
+      // An insert is visible in the events a moment before it is in the derived tables.
       const isWhole = async () => (await readAll()).every((types) => types.length >= 2);
       await eventually("every history is whole", isWhole, 10_000).catch(() => undefined);
       const read = await readAll();

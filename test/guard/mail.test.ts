@@ -72,7 +72,7 @@ async function deliver(mails: number, through = channel): Promise<void> {
   }
 }
 
-/** How often our side writes to the mail server while `work` runs: each is a call of the operating system. */
+/** Counts our writes to the mail server while `work` runs: each is a system call. */
 async function countWrites(work: () => Promise<void>): Promise<number> {
   let writes = 0;
   const spies = (["_write", "_writev"] as const).map((name) => {
@@ -91,7 +91,7 @@ async function countWrites(work: () => Promise<void>): Promise<number> {
   }
 }
 
-/** How often a payload is parsed while `work` runs. */
+/** Counts the parses of a payload while `work` runs. */
 async function countParses(work: () => Promise<void>): Promise<number> {
   const spy = spyOn(JSON, "parse");
   try {

@@ -26,7 +26,7 @@ let redis: RedisServer;
 let queue: CountingQueue;
 let turn = 0;
 
-/** Knows how many jobs were settled. */
+/** Counts the settled jobs. */
 class CountingQueue extends RedisQueue {
   settled = 0;
   onSettled: () => void = () => {};
@@ -43,7 +43,7 @@ beforeAll(async () => {
   redis = await startRedis();
   queue = new CountingQueue({ channels: CHANNELS, address: { kind: "socket", path: redis.path }, ...ports });
   await queue.start();
-  // The first call of a script brings its text along.
+  // The first call of a script sends its text.
   await acceptOne();
 });
 

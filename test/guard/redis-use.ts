@@ -14,7 +14,7 @@ const SCRIPT_CALLS: ReadonlySet<string> = new Set(["evalsha", "eval", "fcall"]);
 /** Inside a script each of these is a command of its own; outside they are this very count. */
 const OURS: ReadonlySet<string> = new Set(["info", "config|resetstat", "ping"]);
 
-/** Counts what `work` makes Redis do. */
+/** Counts Redis's work during `work`. */
 export async function measureRedisUse(redis: Redis, work: () => Promise<unknown>): Promise<RedisUse> {
   const before = await appendedBytes(redis);
   await redis.config("RESETSTAT");

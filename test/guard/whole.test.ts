@@ -11,11 +11,11 @@ import { expectWithin } from "./bounds.ts";
 import { measureRedisUse, type RedisUse } from "./redis-use.ts";
 
 const SHARDS = 16;
-/** So many that every shard has some. */
+/** Enough that every shard has some. */
 const TENANTS = 96;
 const MAILS = 800;
 const AT_A_TIME = 32;
-/** Long enough for each of what a process does every half second to be done some times. */
+/** Long enough for each half-second task of a process to run several times. */
 const REST_MS = 2_000;
 
 test("the default process makes no more calls and inserts per e-mail than it has to", async () => {
@@ -49,7 +49,7 @@ test("the default process makes no more calls and inserts per e-mail than it has
       await eventually("their history is whole", async () => (await recorded(waybill)) >= MAILS, 25_000);
     });
     const burstSeconds = (performance.now() - begunMs) / 1000;
-    // Less what goes on at rest: a slower machine has more of that beside each mail.
+    // Minus the load at rest: a slower machine has more of that per mail.
     expectWithin("whole: script calls a job", (use.scripts - burstSeconds * atRest.scripts) / MAILS);
     expectWithin("whole: Redis commands a job", (use.commands - burstSeconds * atRest.commands) / MAILS);
     expectWithin("whole: bytes appended a job", (use.appended - burstSeconds * atRest.appended) / MAILS);
@@ -79,7 +79,7 @@ async function recorded(waybill: Waybill): Promise<number> {
   return Number(/^waybill_event_rows_recorded_total (\d+)/m.exec(text)?.[1] ?? 0);
 }
 
-/** How many inserts the event store's tables have had: each part is numbered by those that it was made of. */
+/** Counts the inserts into the event store's tables: a part's number contains those that it was merged from. */
 async function insertsIn(home: string) {
   const chdb = await openClickHouse(join(home, "clickhouse"));
   try {

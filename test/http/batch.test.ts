@@ -8,7 +8,7 @@ import { aTenant } from "../support/tenants.ts";
 import { type Answer, Front } from "./support/front.ts";
 
 let front: Front;
-/** How many jobs each call counts for, in its tenant's bill. */
+/** The number of jobs that each call bills to its tenant. */
 const noted: number[] = [];
 /** The updates that the operators' overview receives. */
 const watched: (readonly [channel: string, jobs: number])[] = [];
@@ -44,7 +44,7 @@ function mails(count: number, from = 0): { to_address: string }[] {
   return Array.from({ length: count }, (_, i) => ({ to_address: `u${from + i}@example.com` }));
 }
 
-/** Recipients that were queued since, in their order. */
+/** Recipients queued since, in order. */
 function since(before: number): readonly string[] {
   return front.queue.queued.slice(before).map(({ job }) => job.recipient);
 }

@@ -95,7 +95,7 @@ describe("room for bodies", () => {
     const refused = await eventually("it is refused", () => answered()[0]);
     expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
     expect(parseError(refused)).toBe("the service reads as many large requests as it has memory for: try again");
-    // A usual body needs no room.
+    // A usual body needs no reservation.
     expect((await front.send(SEND)).status).toBe(202);
     connection.close();
     open[0]?.connection.close();
@@ -111,7 +111,7 @@ describe("room for bodies", () => {
       const { connection } = await begin(front.apiKey, "Transfer-Encoding: chunked");
       await connection.write("10\r\n                \r\n");
     }
-    // So little of forty bodies is no reason to refuse anybody.
+    // Such a small part of forty bodies is no reason to refuse any.
     expect((await front.send(SEND)).status).toBe(202);
     expect(answered()).toHaveLength(0);
     const chunk = `${(9 * MIB).toString(16)}\r\n${" ".repeat(9 * MIB)}\r\n`;
@@ -269,7 +269,7 @@ describe("a body that is expensive to parse", () => {
     await Promise.all(others);
     expect(order.slice(0, 6)).toEqual(["acme 1", "acme 2", "operator", "globex 1", "acme 3", "globex 2"]);
     expect(order).toHaveLength(63);
-    // Of one caller, in the order in which they came.
+    // Requests of one caller, in order of arrival.
     expect(order.filter((name) => name.startsWith("acme"))).toEqual(
       Array.from({ length: 60 }, (_, at) => `acme ${at + 1}`),
     );
@@ -337,7 +337,7 @@ test("a body in too many pieces that are no crumbs is read all the same, and one
   };
   expect(await read(20, 20)).toEqual(new Uint8Array(200_000).fill(0x20));
   await expect(read(1, 1)).rejects.toMatchObject({ status: 400 });
-  // Whatever comes before them.
+  // Independent of the preceding bytes.
   await expect(read(100_000, 1)).rejects.toMatchObject({ status: 400 });
 });
 

@@ -3,7 +3,7 @@ import { UnavailableError } from "../../src/domain/errors.ts";
 import { CallTurns } from "../../src/http/call-turns.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
-/** Calls that end when they are told to. */
+/** Calls that end when the test says so. */
 class Reads {
   readonly begun: string[] = [];
   private readonly ends: (() => void)[] = [];

@@ -12,23 +12,23 @@ import { type Case, DocumentedRequests, LARGE_BODY } from "./support/documented-
 import { SchemaValues } from "./support/schema-values.ts";
 
 /*
- * Every operation of the document that the running service serves is called, with requests that follow from its schemas
- * and with those that they forbid, and every answer is held to the document: its status, its type, its headers and its
- * body, which may have no member that the document does not name.
+ * Calls every operation in the running service's document, with requests derived from its schemas and with forbidden
+ * ones, and checks every answer against the document: its status, its type, its headers and its body, which must not
+ * have a member that the document does not name.
  */
 
-/** The same seed makes the same requests. */
+/** The same seed creates the same requests. */
 const SEED = 20_261_122;
 const GENERATED = 4;
 const HOW_CHARS_MAX = 10_000;
 
-/** A finding that is none, or is known: which one, and why, or what would be right. */
+/** A finding that is no fault, or a known one: its case, and the reason, or the right behaviour. */
 type Excuse = readonly [finding: RegExp, why: string];
 
-/** To be mended, in the document or in the code; then its line goes, or the last test fails. */
+/** To be fixed, in the document or in the code; then its line goes, or the last test fails. */
 const KNOWN: readonly Excuse[] = [];
 
-/** Meant so. */
+/** Intended behaviour. */
 const MEANT: readonly Excuse[] = [
   [/^signIn with \{"token":"wbo_a1b2c3"\}: unexpectedly 401/, "the token of the example is nobody's"],
   [/^create(?:Own)?Key its body is the text "": unexpectedly 201/, "it may be left out"],
@@ -90,7 +90,7 @@ const MEANT: readonly Excuse[] = [
   [/^updatePass with .*: unexpectedly 400 .*for passes of type google/, "the example is for another pass"],
 ];
 
-/** Members and parameters with rules that no schema can tell: they have the values of a call that works. */
+/** Members and parameters with rules that no schema can express: they keep the values of a valid call. */
 const FIXED: Readonly<Record<string, readonly string[]>> = {
   sendEmail: [
     "to_address",
@@ -173,7 +173,7 @@ const FIXED: Readonly<Record<string, readonly string[]>> = {
   answerWhatsappChallenge: ["hub.mode", "hub.verify_token"],
 };
 
-/** Names in the path that the caller gives to what it makes: none of them is unknown. */
+/** Names in the path that the caller chooses for new objects: none of them is unknown. */
 const MADE: Readonly<Record<string, readonly string[]>> = {
   putTemplate: ["slug"],
   putAlias: ["alias"],
@@ -184,7 +184,7 @@ const MADE: Readonly<Record<string, readonly string[]>> = {
   putOwnSuppression: ["address"],
 };
 
-/** Members that hold the tenant's own, or a provider's: what is in them is not ours to know. */
+/** Members with the tenant's own content, or a provider's, which we do not interpret. */
 const OTHERS = [
   "data",
   "object_data",
@@ -242,7 +242,7 @@ beforeAll(async () => {
 
 afterAll(() => target?.stop());
 
-/** One that works, with new names for what it makes. */
+/** A valid call, with new names for the objects that it creates. */
 function buildCall(operation: Documented, given: Identifiers = ids) {
   calls += 1;
   const { webhookSecret: verifyToken, operatorToken } = target;
@@ -260,7 +260,7 @@ const isRefused: Expected = (status) => status >= 400 && status < 500;
 const isSuccess: Expected = (status, { successes }) => successes.includes(status);
 const isEither: Expected = (...seen) => isRefused(...seen) || isSuccess(...seen);
 
-/** Sends them one after the other; fails with all that differs from the document, and with answers that are not as expected. */
+/** Sends them one after the other; fails with all differences from the document, and with unexpected answers. */
 async function expectAnswers(
   cases: readonly Case[],
   expected: Expected,
@@ -303,7 +303,7 @@ test("a call without credentials, or with wrong ones, is refused as the document
     passToken: invented.passToken,
   };
   await expectAnswers(secured().map(asCalled), isRefused, null);
-  // After ten wrong tokens operators are told how long to wait.
+  // After ten wrong tokens operators have to wait, and the answer says for how long.
   await expectAnswers([...secured(), ...secured()].map(asCalled), isRefused, wrong);
 });
 
@@ -358,7 +358,7 @@ function askingForProblem({ request, ...one }: Case): Case {
   return { ...one, request: { ...request, headers: { ...request.headers, accept: "application/problem+json" } } };
 }
 
-/** Whether a problem does not name the member, or the parameter, that is wrong. */
+/** Whether an error fails to name the invalid member or parameter. */
 function unnamedMember(one: Case, { status, text }: Seen): string | null {
   const member = extractMember(one);
   if (member === undefined || status !== 400) return null;
@@ -367,8 +367,8 @@ function unnamedMember(one: Case, { status, text }: Seen): string | null {
 }
 
 /**
- * Whether tenants make the same call with the same body: one declaration is both, and members of theirs are checked by the same
- * code. Theirs leave fewer rows of the audit log.
+ * Whether tenants make the same call with the same body: one declaration serves both, and the same code checks the
+ * members. Theirs leave fewer rows of the audit log.
  */
 function isCheckedAsTheTenantsOwn({ id, bodies }: Documented): boolean {
   const own = operations.find((one) => one.id === id.replace(/^[a-z]+/, "$&Own"));

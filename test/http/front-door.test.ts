@@ -169,7 +169,7 @@ describe("the operator API", () => {
     ["a longer one", `Bearer ${OPERATOR_TOKEN}x`],
     ["a tenant's key", null],
   ])("is 401 at every address, existing or not: %s", async (_case, authorization) => {
-    // Of its own, because wrong tokens are counted.
+    // Its own front, because wrong tokens are counted.
     const front = await Front.start();
     const headers = authorization === null ? { "X-API-Key": front.apiKey } : { Authorization: authorization };
     const calls = [

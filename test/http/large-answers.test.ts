@@ -4,10 +4,10 @@ import { ApiError } from "../../src/http/api-error.ts";
 import { LargeAnswers } from "../../src/http/large-answers.ts";
 import { eventually } from "../support/eventually.ts";
 
-/* Over real sockets, with readers that take what they ask for and readers that do not. */
+/* Over real sockets, with readers that take the whole answer and readers that stop. */
 
 const MIB = 1024 * 1024;
-/** More than two sockets keep, so that it waits for its reader. */
+/** More than the buffers of two sockets, so that it waits for its reader. */
 const BODY = Buffer.alloc(24 * MIB, "0123456789abcdef");
 const answers = new LargeAnswers();
 const sockets: Socket[] = [];
@@ -36,7 +36,7 @@ afterEach(() => {
 });
 afterAll(() => server.stop(true));
 
-/** Asks for an answer and reads no more than its status. */
+/** Requests an answer and reads only its status. */
 async function unread(tenantId: string): Promise<string> {
   const socket = connect(server.port ?? 0, "127.0.0.1");
   sockets.push(socket);

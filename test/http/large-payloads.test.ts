@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 afterEach(() => front.stop(), 90_000);
 
-/** A send whose payload is longer by `chars` than an empty one's. */
+/** A send whose payload is `chars` longer than an empty one's. */
 function aSend(chars: number, letter = "x"): object {
   return { to_address: "ada@example.com", template_id: "welcome", data: { text: letter.repeat(chars) } };
 }

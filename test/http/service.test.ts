@@ -18,7 +18,7 @@ const down = probe("clickhouse", async () => {
   throw new Error("connection refused to 10.0.0.7");
 });
 
-/** Looks at these parts, and keeps what it says of them. */
+/** Checks these parts, and stores the log. */
 function createReadiness(options: Partial<ReadinessOptions>) {
   const logs: string[] = [];
   const gauges = new Map<string, number>();

@@ -110,9 +110,9 @@ test.if(process.env["CI"] === "true")(
   async () => {
     const checkout = await freshCheckout();
     const bare = await barePath();
-    // npm is what the machine has; Bun is not.
+    // The machine has npm, but not Bun.
     for (const tool of ["node", "npm", "env", "sh", "uname"]) await symlink(Bun.which(tool) ?? "", join(bare, tool));
-    // The home folder and the rest say how this machine reaches the registry.
+    // The home folder and the rest configure this machine's access to the registry.
     const temporary = await freshFolder();
     const environment = { ...process.env, PATH: bare, TMPDIR: temporary };
     const { packageManager } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
@@ -121,7 +121,7 @@ test.if(process.env["CI"] === "true")(
     const said = first.map(({ err }) => err).join("");
     expect(said.match(/installing Bun/g)).toHaveLength(1);
     expect(said.match(/installing the dependencies/g)).toHaveLength(1);
-    // A package's install script that tells its makers of it leaves this behind.
+    // An install script of a package that reports to its authors leaves this behind.
     expect((await readdir(temporary)).filter((name) => name.startsWith("scarf"))).toEqual([]);
     const unreachable = { npm_config_registry: "http://127.0.0.1:9/", BUN_CONFIG_REGISTRY: "http://127.0.0.1:9/" };
     const next = await bootstrap(checkout, ["-e", "await import('ioredis')"], { ...environment, ...unreachable });

@@ -86,7 +86,7 @@ describe.skipIf(missing !== null)(
 
     test("are migrated, start, deliver what the API accepted, write it down, and end in order", async () => {
       await Bun.write(join(folder, "maillog"), "");
-      // As a volume of Kubernetes is: open, and somebody else's.
+      // Like a volume of Kubernetes: writable, with another owner.
       const volume = join(folder, "volume");
       await mkdir(volume);
       await chmod(volume, 0o777);

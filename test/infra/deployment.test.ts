@@ -61,7 +61,7 @@ test.each(processes)("what $place is given is a configuration", ({ environment }
   const home = mkdtempSync(join(tmpdir(), "waybill-deployment-"));
   try {
     const known = new Set<string>(Object.values(SETTINGS).map(({ name }) => name));
-    // Of Bun, not of ours.
+    // The image contains Bun's file, not ours.
     known.add("BUN_RUNTIME_TRANSPILER_CACHE_PATH");
     expect(Object.keys(environment).filter((name) => !known.has(name))).toEqual([]);
     const config = loadConfig(filledIn(environment, home));
@@ -231,7 +231,7 @@ describe("files", () => {
 
   test("the manifests have the types of Kubernetes", () => {
     expect(typeErrors(manifests())).toEqual([]);
-    // The check would see a member that does not exist.
+    // The check would notice a nonexistent member.
     const [first] = manifests().filter(({ kind }) => kind === "Deployment");
     expect(typeErrors([{ ...(first as Manifest), spec: { ...first?.["spec"], replica: 2 } }])).toHaveLength(1);
   }, 300_000);
@@ -264,7 +264,7 @@ describe("files", () => {
       try {
         cpSync(join(ROOT, "infra/systemd"), folder, { recursive: true });
         const common = join(folder, "waybill-.service.d/common.conf");
-        // The program need not be installed here.
+        // The program may be missing here.
         const here = readFileSync(common, "utf8").replaceAll(/\/opt\/waybill\/\S+bun/g, "/bin/true");
         writeFileSync(common, here.replaceAll("/opt/waybill", "/"));
         const units = ["waybill-api@3001", "waybill-dispatcher", "waybill-recorder", "waybill-maillog"];
@@ -273,7 +273,7 @@ describe("files", () => {
         for (const unit of units) {
           const { exitCode, stderr } = analyze("verify", `${unit}.service`);
           expect([unit, exitCode, stderr.toString()]).toEqual([unit, 0, ""]);
-          // Of ten, where ten is a unit without any of systemd's restrictions.
+          // On a scale to ten, where ten is a unit without any of systemd's restrictions.
           expect(analyze("security", "--offline=true", "--threshold=20", `${unit}.service`).exitCode).toBe(0);
         }
       } finally {
@@ -296,7 +296,7 @@ describe("files", () => {
   });
 });
 
-/** The package's copy calls itself and its draft by names that the draft does not know. */
+/** The package's copy names itself and its draft in a way that the draft does not know. */
 function withoutNames(schema: object): object {
   const isName = (key: string, value: unknown) => (key === "id" || key === "$schema") && typeof value === "string";
   return JSON.parse(JSON.stringify(schema, (key, value: unknown) => (isName(key, value) ? undefined : value)));

@@ -8,7 +8,7 @@ import { startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts
 const ROOT = join(import.meta.dir, "../..");
 const RULES = "infra/prometheus/alerts.yaml";
 
-/** Metrics that a server has only once what they count has happened, or with a setting that this one lacks. */
+/** Metrics that a server has only after their first event, or with a setting that this one lacks. */
 const RARE = [
   "api_key_expiry_seconds",
   "chat_account_news_total",
@@ -97,7 +97,7 @@ test("expressions sum by labels that their metrics have", async () => {
     const families = familiesIn(expression);
     if (families.some((name) => rare.has(name))) continue;
     const labels = Array.from(expression.matchAll(/by \(([\w, ]+)\)/g), ([, list = ""]) => list.split(", ")).flat();
-    // Prometheus itself names the instance.
+    // Prometheus itself sets the instance.
     for (const label of new Set(labels.filter((each) => each !== "instance"))) {
       const has = families.some((name) => new RegExp(`^${name}\\w*\\{[^}]*\\b${label}="`, "m").test(metrics));
       expect([expression, label, has]).toEqual([expression, label, true]);

@@ -10,8 +10,8 @@ import { copyMadePostgres } from "../support/made-home.ts";
 import { Undo } from "../support/undo.ts";
 
 /*
- * The npm package, as `npm pack` makes it. INSTALL_PACKAGE=true also has npm install it and everything that it needs, as
- * on a machine with Node.js alone: 800 MB, half a minute of CPU, and the registry.
+ * The npm package, as `npm pack` builds it. INSTALL_PACKAGE=true also has npm install it and everything that it needs,
+ * as on a machine with Node.js alone: 800 MB, half a minute of CPU, and the registry.
  */
 
 const ROOT = join(import.meta.dir, "../..");
@@ -94,7 +94,7 @@ async function path({ hasBun }: { readonly hasBun: boolean }): Promise<string> {
   return `${tools}:/usr/bin:/bin`;
 }
 
-/** Starts what is installed in `program`, and reads its first screen. */
+/** Starts the package installed in `program`, and reads its first screen. */
 async function start(program: string, command: string[], environment: Record<string, string>) {
   const child = Bun.spawn(command, {
     cwd: program,
@@ -114,7 +114,9 @@ async function start(program: string, command: string[], environment: Record<str
   return { child, url, screen };
 }
 
-/** Takes the program through what the README promises: a first e-mail, the dashboard, Ctrl-C, and everything found again. */
+/**
+ * Checks the README's promises about the program: a first e-mail, the dashboard, Ctrl-C, and a restart with all data.
+ */
 async function isWaybill(program: string, command: string[], environment: Record<string, string>): Promise<void> {
   const first = await start(program, command, environment);
   const key = /wb_\w+/.exec(first.screen)?.[0] ?? "";
@@ -131,7 +133,7 @@ async function isWaybill(program: string, command: string[], environment: Record
   expect([script.status, script.headers.get("content-type")]).toEqual([200, "text/javascript; charset=utf-8"]);
   first.child.kill("SIGINT");
   expect(await first.child.exited).toBe(0);
-  // Beside what the program had before.
+  // Beside the program's earlier files.
   expect(await readdir(program)).toContain(".waybill");
 
   const second = await start(program, command, environment);
@@ -158,7 +160,7 @@ test.if(process.env["INSTALL_PACKAGE"] === "true")(
     const program = join(folder, "installed");
     const home = join(folder, "home");
     for (const empty of [program, home]) await mkdir(empty);
-    // The rest says how this machine reaches the registry.
+    // The rest configures this machine's access to the registry.
     const environment = { ...process.env, PATH: await path({ hasBun: false }), HOME: home } as Record<string, string>;
     await readOutput(["npm", "install", archive], program, environment);
     const told = await readOutput(["npx", "waybill", "--version"], program, environment);

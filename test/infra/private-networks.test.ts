@@ -15,7 +15,7 @@ const NAME_SERVER = `127.53.${1 + ((process.pid >> 8) & 127)}.${1 + (process.pid
 const noPostfix = postfixMissing();
 const missing = ownNameServersMissing();
 
-/** Hands a message to the server; answers its last reply. */
+/** Hands a message to the server; returns its last reply. */
 async function submit(postfix: Postfix, to: string): Promise<string> {
   const { hostname: host, port } = new URL(postfix.url);
   const transport = createTransport({ host, port: Number(port), ignoreTLS: true });

@@ -13,7 +13,7 @@ import { startTarget, type Target } from "../security/support/target.ts";
 const REPORTS = ["takeMailReport"];
 /** Calls other than GET that leave the service unchanged. */
 const READS = ["previewTemplate", "signOut"];
-/** Calls of GET that are written down, and need the role `write`. */
+/** GET calls that are logged, and need the role `write`. */
 const LOOKS = ["getJobContent"];
 
 /** Members of bodies and answers that are secret, or a tenant's own business. */

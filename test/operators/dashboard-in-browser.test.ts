@@ -36,7 +36,7 @@ const DESK: Reader = { width: 1280, colours: "light", language: "en-GB" };
 const PHONE: Reader = { width: 375, colours: "dark", language: "en-GB" };
 const TABLET: Reader = { width: 800, colours: "dark", language: "en-GB" };
 
-/** Runs in the page: what an attack would leave behind. */
+/** Runs in the page: returns the traces of an attack. */
 const TRACES = "[window.owned ?? null, document.querySelectorAll('[onerror], [onload], script:not([src])').length]";
 const OVERFLOW = "((page) => page.scrollWidth - page.clientWidth)(document.documentElement)";
 const SETTLED =
@@ -198,7 +198,7 @@ describe.skipIf(missing !== null)(`the dashboard${missing === null ? "" : ` (ski
     );
     await tab.press("Enter");
     await shows(tab, "dialog h2", "Make a key");
-    // From its first moment: whoever closes it sooner would not be heard.
+    // From the first moment: a page that is closed sooner would not be noticed.
     expect(await tab.evaluate("window.wasOpen")).toBe(true);
     await eventually("it has the focus", () =>
       tab.evaluate("document.querySelector('dialog').contains(document.activeElement)"),
@@ -380,7 +380,7 @@ async function findings(tab: Bun.WebView): Promise<readonly string[]> {
   return (await accessibilityFindings(tab)).filter((finding) => !finding.startsWith("frame-tested: <iframe"));
 }
 
-/** Waits until the page has its heading and everything that it loads. */
+/** Waits until the page has its heading and has loaded its resources. */
 async function settled(tab: Bun.WebView, heading: RegExp): Promise<void> {
   let seen = "";
   await eventually(`the heading is ${heading}`, async () => {

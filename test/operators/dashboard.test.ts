@@ -25,7 +25,7 @@ test("the page and its files are served to anybody, and load nothing from other 
     expect(headers.get("content-type")).toStartWith(type);
     expect(headers.get("content-security-policy")).toContain("default-src 'none'");
     expect(headers.get("x-request-id")).toBeTruthy();
-    // Names of namespaces and of documentation are no addresses that anything is loaded from.
+    // Names of namespaces and of documentation are not addresses of loaded resources.
     expect(text).not.toMatch(/(?:src|href|import|from|url)\s*[=(]?\s*["'`]?https?:\/\//);
   }
 });

@@ -32,7 +32,7 @@ function world() {
   };
   const live = new LiveOverview({ overview, clock: time, whenDraining: stopping.signal });
   const listen = () => live.listen({ isAdmitted: () => state.isAdmitted, onEnd: () => (state.ended += 1) });
-  /** Two looks of the feed later. */
+  /** After two checks of the feed. */
   const looked = async () => {
     const from = state.looks;
     await eventually("it looked", () => {
@@ -67,7 +67,7 @@ test("a listener gets the overview at once, then what has changed, and the lates
   }
   expect(depthIn(await reader.next())).toBe(3);
   const following = reader.next();
-  // The time alone is no change, nor is a figure that never rests.
+  // The time alone is no change, nor is a constantly changing figure.
   state.body = { ...changed(3), at: "2026-11-22T21:00:00.000Z" };
   await looked();
   state.body = changed(4);

@@ -96,7 +96,7 @@ describe("operators", () => {
     const front = await start();
     const { token } = await add(front, "ann", "read");
     await as(front, token, "GET", "/tenants");
-    // Stopping writes what is not written yet.
+    // Stopping writes the remaining rows.
     await front.stores.stop();
     const [operator] = await front.stores.operatorAccounts.all();
     expect(Date.now() - Date.parse(operator?.last_used_at ?? "")).toBeLessThan(60_000);

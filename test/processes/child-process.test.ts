@@ -5,7 +5,7 @@ import { ChildProcess, PING } from "../../src/processes/child-process.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 
 const COMMAND = [process.execPath, join(import.meta.dir, "hanging-child.ts")];
-/** A hundred times as fast. */
+/** Runs a hundred times as fast. */
 const fast: Clock = {
   nowMs: () => systemClock.nowMs(),
   monotonicMs: () => systemClock.monotonicMs(),

@@ -7,7 +7,7 @@ const ECHO = callName<unknown, unknown>("echo");
 const FAIL = callName<string, void>("fail");
 const WAIT = callName<null, void>("wait");
 
-/** Both ends of a line: what one sends, the other takes, cloned as between processes. */
+/** Both ends of a line: each receives the other's messages, cloned as between processes. */
 function line(): { asking: MessageCalls; answering: MessageCalls } {
   const asking: MessageCalls = new MessageCalls((message) => answering.take(structuredClone(message)));
   const answering: MessageCalls = new MessageCalls((message) => asking.take(structuredClone(message)));

@@ -9,7 +9,7 @@ import { VirtualClock } from "../../support/virtual-clock.ts";
 function aPace() {
   const clock = new VirtualClock();
   const pace = new DestinationPace(clock);
-  /** One message that is answered at once; how long it has to wait, or 0. */
+  /** Sends one message that is answered at once, and returns how long it has to wait, or 0. */
   const send = (answer: DestinationAnswer, name = "big.test"): number => {
     const entry = pace.enter(name);
     if (entry.kind === "wait") return entry.afterMs;
@@ -19,7 +19,7 @@ function aPace() {
   const sendMany = (count: number, answer: DestinationAnswer, name?: string) => {
     for (let i = 0; i < count; i += 1) send(answer, name);
   };
-  /** How many may be in flight at one time. */
+  /** The most that may be in flight at one time. */
   const open = (name = "big.test"): Passage[] => {
     const passages: Passage[] = [];
     for (;;) {
@@ -28,7 +28,7 @@ function aPace() {
       passages.push(entry.passage);
     }
   };
-  /** Lets all go that may, and says how many. */
+  /** Releases all messages that may go, and returns their number. */
   const atOnce = (name?: string) => {
     const passages = open(name);
     for (const passage of passages) passage.ended("other");
@@ -81,7 +81,7 @@ describe("a destination", () => {
     for (let i = 0; i < 9; i += 1) {
       const waitedMs = send("refused");
       spacings.push(waitedMs);
-      // A message that was told to wait has left; the next one may go when its time has come.
+      // A message that had to wait has left; the next one may go when it is due.
       await clock.advance(waitedMs);
       expect(send("refused")).toBe(0);
     }

@@ -45,7 +45,7 @@ const someone = () => `someone-${nth}@example.test`;
 const deliver = (payload: EmailPayload, tenant: Tenant = aTenant(), through = channel) =>
   through.deliver(emailJob(payload), tenant, NEVER);
 
-/** Delivers to somebody new and gives back the one message that arrived. */
+/** Delivers to a new recipient and returns the one message that arrived. */
 async function arrived(payload: Omit<EmailPayload, "to">, tenant?: Tenant): Promise<SandboxMessage> {
   const to = someone();
   const outcome = await deliver({ ...payload, to }, tenant);
@@ -69,7 +69,7 @@ async function withChannel<T>(
   }
 }
 
-/** A mail server that says what the test tells it to, line by line. */
+/** A mail server that follows the test's script, line by line. */
 async function withServer<T>(
   onLine: (line: string, socket: Socket) => void,
   use: (url: string) => Promise<T>,
@@ -268,7 +268,7 @@ describe("hostile input", () => {
       const headers = new Map(parseHeaders(source));
       const nameIn = (field: string) => {
         const name = (headers.get(field) ?? "").replace(/ <[^<>]*>$/, "");
-        // As lenient readers do: quotes away first, and then every word is decoded.
+        // As lenient readers do: removes quotes first, and then decodes every word.
         return decoded(name.startsWith('"') ? name.slice(1, -1).replace(/\\(.)/g, "$1") : name);
       };
       expect([decoded(headers.get("Subject") ?? ""), nameIn("To"), nameIn("From")]).toEqual([text, text, text]);
@@ -294,7 +294,7 @@ describe("hostile input", () => {
     "ana@",
     "",
     `${"a".repeat(250)}@example.test`,
-    // From before intake refused them.
+    // Stored before intake refused them.
     "a@[127.0.0.1]",
     "a@[IPv6:::1]",
     "a@127.0.0.1",

@@ -25,7 +25,7 @@ afterAll(async () => {
   await sandbox.stop();
 });
 
-/** Delivers to somebody new, and gives back the job and the message that arrived. */
+/** Delivers to a new recipient, and returns the job and the message that arrived. */
 async function arrived(payload: Omit<EmailPayload, "to">, through = channel, of?: QueuedJob, tenant = aTenant()) {
   const to = `Reader-${(nth += 1)}@example.test`;
   const job = { ...(of ?? emailJob("{}")), payload: JSON.stringify({ ...payload, to }), recipient: to.toLowerCase() };

@@ -7,9 +7,9 @@ import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
 
 export const linkTokens = new LinkTokens([new Uint8Array(32).fill(5)]);
-/** Lets tenants' own relays be on this machine, where those of the tests are, and nowhere else. */
+/** Allows tenants' own relays on this machine, where the tests' relays are, and nowhere else. */
 export const HERE = new NetworkGuard({ allow: ["127.0.0.0/8", "::1/128"], publicAllowed: false });
-/** Where the links of the tests' messages lead, and what signs them. */
+/** The address of the links in the tests' messages, and the keys that sign them. */
 export const LINKS = {
   publicUrl: "https://send.test",
   links: linkTokens,

@@ -53,7 +53,7 @@ test.each<[what: string, html: string, x: Json]>([
   const payload = letter(html, x);
   const startMs = performance.now();
   for (let i = 0; i < 5; i += 1) expect(compose(payload)).toBe(TOO_LARGE);
-  // Made in full, five of the first kind take more than twice as long on an idle machine.
+  // Five fully rendered ones of the first kind take more than twice as long on an idle machine.
   expect(performance.now() - startMs).toBeLessThan(2_000);
   expect(isTooLarge(payload)).toBe(true);
 });

@@ -93,7 +93,7 @@ const PIECES = [
   "e\u0301\u0323",
 ] as const;
 
-/** Values that would be a script if they were let out. */
+/** Values that would be a script without escaping. */
 const DATA = [
   { a: "<script>x</script>", b: "" },
   { a: "", b: "script" },
@@ -112,7 +112,7 @@ function hasScript(html: string): boolean {
   try {
     new HTMLRewriter().on("script", { element: note }).transform(html);
   } catch {
-    // It refuses what readers would disagree about; what it has seen until there counts.
+    // It refuses input on which readers would disagree; what it has seen until then counts.
   }
   return found;
 }

@@ -69,7 +69,7 @@ const VALUES = [
   "\u{e0001}",
 ] as const;
 
-/** Placeholders as their definition says, found by other means than the parser's. */
+/** Finds placeholders by their definition, independently of the parser. */
 const PLACEHOLDER = /\{\{[ \t\n\r]*((?:\.[^\0-\x20.{}]+)+)[ \t\n\r]*\}\}/g;
 const ENTITIES: Readonly<Record<string, string>> = {
   "&": "&amp;",
@@ -100,7 +100,7 @@ function someValue(pick: Picker, depth: number): Json {
   return someData(pick, depth + 1);
 }
 
-/** Parsed, as a request's is, so that `__proto__` is a property like any other. */
+/** Parsed like a request's JSON, so that `__proto__` is a property like any other. */
 function someData(pick: Picker, depth = 0): JsonObject {
   const members = Array.from(
     { length: pick.below(6) },
@@ -139,7 +139,10 @@ function structure(html: string): string[] {
   return seen;
 }
 
-/** Templates whose placeholders stand where they are promised to be safe: in text and in quoted attributes. */
+/**
+ * Templates whose placeholders stand where the documentation promises that they are safe: in text and in quoted
+ * attributes.
+ */
 const SAFE_PIECES = [
   "<p>",
   "</p>",

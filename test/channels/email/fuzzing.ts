@@ -1,14 +1,14 @@
 import { SeededRandom } from "../../support/seeded-random.ts";
 
 /*
- * `FUZZ_SECONDS=600 bun test test/channels/email/fuzz-html.test.ts` looks for ten minutes a property instead of a moment;
- * `FUZZ_SEED` begins where a failure said it was.
+ * `FUZZ_SECONDS=600 bun test test/channels/email/fuzz-html.test.ts` searches for ten minutes per property instead of a
+ * moment; `FUZZ_SEED` starts at a failure's seed.
  */
 const SECONDS = Number(process.env["FUZZ_SECONDS"] ?? 0);
 const FIRST_SEED = Number(process.env["FUZZ_SEED"] ?? 1);
 const RUNS = 1_500;
 
-/** For a test with a property in it. */
+/** Options of a test that checks a property. */
 export const FUZZ_TIMEOUT_MS = (SECONDS + 60) * 1000;
 
 /** Picks by a seed. */
@@ -46,7 +46,7 @@ export class Picker {
   }
 }
 
-/** Holds the property to one picker after another; the error of one that does not hold says its seed. */
+/** Checks the property with one picker after another; a failure's error contains the seed. */
 export async function fuzz(property: (pick: Picker) => void | Promise<void>): Promise<void> {
   const endMs = performance.now() + SECONDS * 1000;
   for (let run = 0; run < RUNS || performance.now() < endMs; run += 1) {

@@ -15,14 +15,14 @@ import { TEST_SELECTOR, verified } from "../../support/sending-domain.ts";
 import { aTenant } from "../../support/tenants.ts";
 
 /*
- * Messages of all kinds, made as the channel makes them: compared with what nodemailer's composer makes of the same, and
- * read by a parser that shares no code with either.
+ * Messages of all kinds, built as the channel builds them: compared with the output of nodemailer's composer for the
+ * same input, and read by a parser that shares no code with either.
  */
 
 const SIGNED_MAILS = 300;
 const MAILS = Number(process.env["WAYBILL_MAILS"] ?? 2_000);
 const TIMEOUT_MS = 30_000 + MAILS * 30;
-/** On longer lines a soft break may stand elsewhere than nodemailer's. */
+/** On longer lines a soft break may stand elsewhere than in nodemailer's output. */
 const LINE_MAX = 240;
 const LONG_LINE = new RegExp(`.{${LINE_MAX + 1}}`);
 
@@ -126,7 +126,7 @@ interface Specimen {
   readonly to: string;
   readonly html: string;
   readonly text: string | null;
-  /** As it goes over the wire. */
+  /** The message as it goes over the wire. */
   readonly source: string;
 }
 
@@ -220,7 +220,7 @@ function apart(source: string): { readonly signature: string; readonly message: 
   return { signature: source.slice(0, end).replace(/\s/g, ""), message: source.slice(end + 2) };
 }
 
-/** With boundaries of one name, and of one time. */
+/** Replaces boundaries, and times, with fixed ones. */
 function comparable(source: string): string {
   const dated = source.replace(/^Date: \w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d \+0000$/m, "Date: now");
   const boundary = /boundary="([^"]+)"/.exec(source)?.[1];
@@ -234,13 +234,13 @@ test(
   async () => {
     let identical = 0;
     for (const mail of await specimens()) {
-      // nodemailer lets pass as encoded what only looks like it.
+      // nodemailer treats text that only looks encoded as encoded.
       if (mail.subject.includes("=?")) continue;
       const [ours, theirs] = [comparable(mail.source), comparable(await byNodemailer(mail))];
-      // Words and gaps that no line takes are encoded, which nodemailer leaves as they are.
+      // Words and gaps that fit on no line are encoded, which nodemailer leaves as they are.
       if (/^(?:From|To|Subject):[^]*?(?:[^\s=?<>]{60}| {60})/m.test(theirs.split("\r\nMessage-ID")[0] ?? "")) continue;
       const isShort = [mail.html, mail.text ?? "-".repeat(LINE_MAX)].every(
-        // nodemailer has a rule of its own for what is a single line, and sees a blank at the end by itself.
+        // nodemailer has its own rule for a single line, and also looks for a blank at its end.
         (text) => text.length > 76 && !/[ \t]$/.test(text) && !LONG_LINE.test(text),
       );
       if (isShort) identical += 1;
@@ -440,7 +440,7 @@ interface Reading {
 test.skipIf(!hasPython)(
   `another program's parser reads what was written${hasPython ? "" : " (skipped: /usr/bin/python3 is not there)"}`,
   async () => {
-    // A raw address beyond ASCII is for readers of RFC 6532, which this one is not.
+    // A raw address beyond ASCII requires a reader of RFC 6532, which this one is not.
     const mails = (await specimens()).filter(({ to }) => !to.startsWith("jõ"));
     const input = new Blob([mails.map(({ source }) => `${JSON.stringify(source)}\n`).join("")]);
     const python = Bun.spawn([PYTHON, "-c", READER], { stdin: input, stdout: "pipe" });
@@ -449,7 +449,7 @@ test.skipIf(!hasPython)(
     for (const [i, mail] of mails.entries()) {
       const read = JSON.parse(lines[i] ?? "{}") as Reading; // The reader's output.
       expect([read.subject, read.to, read.from, read.defects]).toEqual([mail.subject, mail.toName, mail.fromName, 0]);
-      // A message that is one part alone ends with a line end, its own or not.
+      // A message of a single part ends with a line end, its own or not.
       const end = mail.text === null ? /(?:\r\n)$/ : /$/;
       expect((read.bodies["text/html"] ?? "").replace(end, "")).toBe(mail.html.replace(end, ""));
       expect(read.bodies["text/plain"]).toBe(mail.text ?? undefined);

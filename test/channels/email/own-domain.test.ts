@@ -157,7 +157,7 @@ test.each([
   expect(sandbox.inbox.messages("never@example.test", 1)).toEqual([]);
 });
 
-/** Debian's python3-dkim, which shares no code with what signs. */
+/** Debian's python3-dkim, which shares no code with the signer. */
 const PYTHON = "/usr/bin/python3";
 const hasDkimpy = Bun.spawnSync([PYTHON, "-c", "import dkim, dns.resolver"], { stderr: "ignore" }).exitCode === 0;
 const skipped = hasDkimpy ? "" : " (skipped: python3-dkim and python3-dnspython are not installed)";

@@ -43,7 +43,7 @@ async function aChannel(options: Partial<EmailChannelOptions>): Promise<EmailCha
   return channel;
 }
 
-/** 127.0.0.2 stands for a public address; `answers` are the addresses of any name, look-up by look-up. */
+/** 127.0.0.2 stands for a public address; `answers` are the addresses of any name, one list per look-up. */
 function guardOver(...answers: readonly (readonly string[])[]): { guard: OutboundGuard; readonly asked: string[] } {
   const asked: string[] = [];
   const resolveAddresses = async (host: string) => {
@@ -97,7 +97,7 @@ describe("a tenant's own relay inside the platform", () => {
     expect((await deliver(channel)).kind).toBe("delivered");
     expect(await deliver(channel, owner(platform.url))).toMatchObject(FORBIDDEN);
     expect([platform.connections, platform.reached.get("MAIL")]).toEqual([1, 1]);
-    // Nor does what becomes of it count for or against the platform's.
+    // Nor do its results count for or against the platform's relay.
     expect(channel.relayOf(owner(platform.url))?.key).not.toBe(channel.relayOf(aTenant())?.key ?? "");
   });
 });
@@ -111,7 +111,7 @@ describe("a name that changes its address", () => {
     const tenant = owner(`smtp://${NAME}:${canary.port}`);
     expect((await deliver(channel, tenant)).kind).toBe("delivered");
     expect([asked, relay.connections]).toEqual([[NAME], 1]);
-    // The relay closes the kept connection; the next one needs another look, which is refused.
+    // The relay closes the kept connection; the next one needs another look-up, which is refused.
     relay.script = { MAIL: "drop" };
     expect(await deliver(channel, tenant)).toMatchObject(FORBIDDEN);
     expect([asked, canary.connections]).toEqual([[NAME, NAME], 0]);
@@ -172,7 +172,7 @@ describe("the name of a tenant's relay", () => {
     const { port } = server.address() as AddressInfo;
     const channel = await aChannel({ ownRelays: guardOver(["127.0.0.2"]).guard });
     expect((await deliver(channel, owner(`smtps://${NAME}:${port}`))).kind).toBe("away");
-    // The name stands in the clear (RFC 6066, 3).
+    // The name is sent in the clear (RFC 6066, 3).
     expect(hellos).toEqual([expect.stringContaining(NAME)]);
   });
 

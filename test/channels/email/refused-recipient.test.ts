@@ -7,7 +7,7 @@ import { type Script, startScriptedSmtp } from "../../support/scripted-smtp.ts";
 import { aTenant } from "../../support/tenants.ts";
 import { emailJob, LINKS } from "./email-world.ts";
 
-/* A relay that refuses recipients itself, as it does when it speaks to their mail server during the transaction. */
+/* A relay that refuses recipients itself, as one does that contacts their mail server during the transaction. */
 
 const MAIL: EmailPayload = { to: "ann@far.test", subject: "s", html: "<p>Hello</p>" };
 const COPIED: EmailPayload = { ...MAIL, cc: [{ address: "bob@far.test" }] };

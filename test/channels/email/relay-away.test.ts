@@ -78,7 +78,7 @@ describe("before the message was offered, a relay is away and no attempt is spen
     const none = await aServer({ EHLO: "250 here", STARTTLS: "502 5.5.1 not here" });
     const broken = await aServer({ EHLO: "250-here\r\n250 STARTTLS", STARTTLS: "220 go\r\nno TLS here" });
     const silent = await aServer({ EHLO: "250-here\r\n250 STARTTLS", STARTTLS: "454 4.7.0 TLS not available" });
-    // A name of this machine that is not excused from encrypting.
+    // A name of this machine that must use encryption.
     const named = (url: string) => withLogin(url).replace("127.0.0.1", "0.0.0.0");
     for (const { url } of [none, silent]) {
       const outcome = await deliver(aChannel(named(url)));
@@ -133,10 +133,10 @@ describe("once the message was offered", () => {
         expect(outcome).not.toHaveProperty("isUnsent");
         return outcome.kind === "retry" ? outcome.attemptsMax : null;
       };
-      // Of these three the third is the last; tries that the relay certainly refused do not count.
+      // The third of these three tries is the last; tries that the relay certainly refused do not count.
       expect([await again(one, 0), await again(one, 1), await again(one, 2)]).toEqual([3, 3, 3]);
       expect([await again(other, 5), await again(other, 9)]).toEqual([8, 11]);
-      // An operator's retry is another life.
+      // An operator's retry starts another life of the job.
       expect(await again(one, 0)).toBe(3);
     },
   );
@@ -199,14 +199,14 @@ test("a message that waits for a connection does not time out for having waited"
     Array.from({ length: 5 }, async () => {
       const outcome = await deliver(channel);
       answered += 1;
-      // The last one finds the server well again.
+      // The last one finds the server healthy again.
       if (answered === 4) server.script = {};
       return outcome.kind;
     }),
   );
   expect(outcomes.slice(0, 4)).toEqual(["retry", "retry", "retry", "retry"]);
   expect(outcomes[4]).toBe("delivered");
-  // The server hears of the end of one connection when the next one may be there already.
+  // The server may notice the end of one connection only after the next one is there.
   expect(server.openMax).toBeLessThanOrEqual(2);
 });
 
@@ -233,7 +233,7 @@ test("a message that is cancelled while it waits costs no attempt; one that was 
   await eventually("the first is offered", () => (server.reached.get(".") === 1 ? true : null));
   called.abort();
   expect(await offered).toMatchObject({ kind: "retry", isSilence: true, isUncertain: true });
-  // A stop delays no message for ten minutes.
+  // A stop does not delay a message for ten minutes.
   expect(await offered).not.toHaveProperty("afterMs");
   expect(await waiting).toMatchObject({
     kind: "retry",

@@ -94,7 +94,7 @@ describe("a relay on this machine that demands STARTTLS", () => {
     const guard = {
       routeTo: async () => ({ kind: "allowed" as const, address: "127.0.0.1", addresses: ["127.0.0.1"] as const }),
     };
-    // Only the route is asked for.
+    // Only the route is checked.
     const probe = new SmtpProbe({ guard: guard as never, ehloName: "send.test" });
     expect(await probe.check(`smtp://shop:secret@127.0.0.1:${port}`)).toMatchObject({ result: "passed" });
   });

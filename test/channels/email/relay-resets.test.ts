@@ -8,7 +8,7 @@ import { SmtpError } from "../../../src/channels/email/smtp/smtp-session.ts";
 import type { Outcome } from "../../../src/domain/jobs/outcome.ts";
 import { inEachStep } from "./email-world.ts";
 
-/* A relay that resets the connection after each byte that it says, and after each that it hears. */
+/* A relay that resets the connection after each byte that it sends, and after each that it receives. */
 
 const NEVER = new AbortController().signal;
 const LIMITS = { turnMs: 5_000, connectMs: 5_000, readyMs: 5_000, ...inEachStep(5_000), idleMs: 5_000 };
@@ -17,7 +17,7 @@ const END = "\r\n.\r\n";
 /** Longer than any transaction here, in bytes. */
 const BYTES_MAX = 400;
 
-/** Where it resets: after so many bytes of its own, or of its client's. */
+/** Where it resets: after that many bytes of its own, or of its client's. */
 interface Cut {
   readonly said: number;
   readonly heard: number;
@@ -25,9 +25,12 @@ interface Cut {
 
 const WHOLE: Cut = { said: BYTES_MAX, heard: BYTES_MAX };
 
-/** Takes one message after another, and resets its first connection at the cut, counted from the message that has it. */
+/**
+ * Takes one message after another, and resets its first connection at the cut, counted from the message that contains
+ * it.
+ */
 class ResettingRelay {
-  /** Messages of which it has heard the end. */
+  /** Messages whose end it has received. */
   taken = 0;
   /** Whether it has reached the cut. */
   hasCut = false;
@@ -131,7 +134,10 @@ async function attemptSend(pool: RelayPool): Promise<Outcome> {
   }
 }
 
-/** One message to a relay that resets at the cut: whether it got so far, and what is wrong with what follows. */
+/**
+ * Sends one message to a relay that resets at the cut: returns whether it got that far, and what is wrong with the next
+ * message.
+ */
 async function tried(
   relay: ResettingRelay,
   cut: Cut,

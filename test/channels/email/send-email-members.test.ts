@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { acceptEmail } from "../../../src/channels/email/request.ts";
 import { aTenant } from "../../support/tenants.ts";
 
-/* The members of an e-mail that few messages have, as they are read. */
+/* The rarely used members of an e-mail, as the request parser reads them. */
 
 const TENANT = aTenant({
   permissions: new Set(["allow_raw_html"]),

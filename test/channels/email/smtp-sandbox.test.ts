@@ -33,7 +33,7 @@ afterEach(async () => {
   [running, clients, reports] = [[], [], []];
 });
 
-/** A client that says lines and waits for the reply to each. */
+/** A client that sends lines and waits for the reply to each. */
 async function dial(url: string) {
   const socket = connect(Number(new URL(url).port), "127.0.0.1");
   clients.push(socket);
@@ -46,7 +46,7 @@ async function dial(url: string) {
   socket.on("close", () => {
     isOpen = false;
   });
-  /** Forgets what was heard before, says the lines, and gives back the next reply, or "" when the line drops. */
+  /** Discards earlier replies, sends the lines, and returns the next reply, or "" when the line drops. */
   const say = async (...lines: string[]) => {
     heard = "";
     socket.write(`${lines.join("\r\n")}\r\n`);

@@ -12,7 +12,7 @@ import { eventually } from "../../support/eventually.ts";
 import { type Script, startScriptedSmtp } from "../../support/scripted-smtp.ts";
 import { inEachStep } from "./email-world.ts";
 
-/* One message's way over a connection, against servers that do what few do, over real sockets. */
+/* One message's way over a connection, against servers with rare behaviour, over real sockets. */
 
 const NEVER = new AbortController().signal;
 const SHORT = { turnMs: 5_000, connectMs: 2_000, readyMs: 4_000, ...inEachStep(800), idleMs: 10_000 };
@@ -60,7 +60,7 @@ async function aServer(manners: Manners, greeting = "220 here\r\n"): Promise<Raw
   };
 }
 
-/** A server that takes what is sent to it, and answers the command with one line of a reply after another, without an end. */
+/** A server that accepts all input, and answers the command with endless reply lines. */
 async function aDrippingServer(command: "RSET" | "QUIT"): Promise<RawServer> {
   return aServer((text, socket) => {
     if (text.startsWith("EHLO")) socket.write(LONE);
@@ -285,7 +285,7 @@ describe("a connection that is lost", () => {
     const server = await aServer(
       manners(PIPELINING, (text, socket, nth) => {
         socket.write(text === WIRE ? "250 taken\r\n" : "250 ok\r\n250 ok\r\n354 go\r\n");
-        // Behind the answer, so that it is the next message that finds out.
+        // It resets after the answer, so that the next message finds out.
         if (text === WIRE && nth === 1) socket.end();
         return text.length;
       }),

@@ -58,7 +58,7 @@ const unavailable = async (verdict: Promise<unknown>) => {
     (reason: unknown) => reason,
   );
   expect(error).toBeInstanceOf(UnavailableError);
-  // toBeInstanceOf has just said so.
+  // toBeInstanceOf has just checked it.
   return (error as UnavailableError).message;
 };
 

@@ -7,15 +7,15 @@ import { PhraseFinder } from "../../../src/channels/email/spam/phrase-finder.ts"
 import { HAM, SPAM } from "./spam-samples.ts";
 
 const filter = new BuiltinSpamFilter();
-/** Enough honest words that no rule on short messages speaks. */
+/** Enough honest words that no rule about short messages applies. */
 const WORDS =
   "<p>Hello Ann, the parts that you ordered last week have come and wait for you at our counter in town.</p>";
 
 interface Part {
   readonly subject?: string;
-  /** Stands after WORDS. */
+  /** The part that follows WORDS. */
   readonly html?: string;
-  /** Stands alone. */
+  /** The part that stands alone. */
   readonly alone?: string;
   readonly from?: string;
   readonly text?: string;
@@ -36,7 +36,7 @@ const link = (href: string, label = "here") => ({ html: `<p><a href="${href}">${
 const LONG = "the river and the mountain said quietly nothing at all yesterday ".repeat(5);
 const JOINER = "\u200d";
 
-/** By rule: parts of which it speaks, and parts close to them of which it does not. */
+/** By rule: parts that violate it, and similar parts that do not. */
 const CASES: Readonly<Record<string, { readonly speaks: readonly Part[]; readonly silent: readonly Part[] }>> = {
   SUBJECT_CAPITALS: {
     speaks: [{ subject: "BUY THIS NOW" }, { subject: "КУПИТЕ СЕЙЧАС" }],
@@ -286,7 +286,7 @@ describe("the rules", () => {
 
   test("are on their page as they are", async () => {
     const page = await Bun.file(new URL("../../../docs/spam-rules.md", import.meta.url)).text();
-    // `bun infra/spam-rules-page.ts` writes it anew.
+    // `bun infra/spam-rules-page.ts` regenerates it.
     expect(page).toBe(spamRulesPage());
   });
 

@@ -1,4 +1,4 @@
-/** A message by which the built-in filter is judged. */
+/** A message that tests the built-in filter. */
 export interface Sample {
   readonly name: string;
   readonly subject: string;
@@ -14,7 +14,7 @@ const button = (href: string, label: string) =>
 const product = (name: string, price: string) =>
   `<tr><td style="font-size:0px;padding:0"><div style="font-size:13px;color:#333333"><img src="https://cdn.shop.test/${name.length}.jpg" width="120" alt="${name}"><p>${name}</p><p><b>${price}</b></p></div></td></tr>`;
 
-/** Mail that people wait for. */
+/** Mail that its recipients expect. */
 export const HAM: readonly Sample[] = [
   {
     name: "a receipt",
@@ -191,7 +191,7 @@ export const HAM: readonly Sample[] = [
   },
 ];
 
-/** Unsolicited mail, with the markers that are typical of it. All names and addresses in it are made up. */
+/** Unsolicited mail, with the markers that are typical of it. All names and addresses in it are invented. */
 export const SPAM: readonly Sample[] = [
   {
     name: "a lottery",

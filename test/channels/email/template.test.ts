@@ -7,7 +7,7 @@ const CHARS_MAX = 1_000_000;
 const render = (text: string, data: JsonObject, escape: "html" | "none" = "none") =>
   Template.parse(text).render(data, escape, CHARS_MAX);
 
-/** A text whose JSON parser made `__proto__` an own key, as a request's would. */
+/** A text whose JSON parser creates `__proto__` as an own key, as a request's would. */
 const parsed = (json: string): JsonObject => JSON.parse(json);
 
 describe("a placeholder", () => {

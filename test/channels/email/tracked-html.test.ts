@@ -5,7 +5,7 @@ import { trackedHtml } from "../../../src/channels/email/content/tracked-html.ts
 
 const PIXEL = '<img src="https://send.test/o.gif" width="1" height="1" alt="" border="0">';
 
-/** The HTML with its links led past us, without the pixel, and where they led before. */
+/** The HTML with its links redirected to us and without the pixel, and the links' original targets. */
 function track(html: string): { html: string; urls: string[] } {
   const urls: string[] = [];
   const trackedUrl = (url: string) => `https://send.test/c/${urls.push(url)}`;
@@ -137,7 +137,7 @@ test("in any HTML, setting the addresses back gives the document that it was", (
         return name;
       };
       const tracked = trackedHtml(html, { pixel, trackedUrl }).replace(PIXEL, "");
-      // Every value that was put in stands where one was taken out; the rest is equal piece by piece.
+      // Every inserted value replaces one that was removed; the rest is equal piece by piece.
       const kept = tracked.split(/"?https:\/\/send\.test\/c\/\d+-"?/);
       let at = 0;
       for (const text of kept) {

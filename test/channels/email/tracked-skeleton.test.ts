@@ -57,7 +57,7 @@ test(
       }),
       RUNS,
     );
-    // Most templates can be; the others are taken apart anew for each message.
+    // Most templates can be; the others are parsed anew for each message.
     expect(ready).toBeGreaterThan(RUNS.numRuns / 2);
   },
   TIMEOUT_MS,

@@ -2,5 +2,5 @@ import type { AppChannel } from "../../../src/app/app-channel.ts";
 import { CHANNELS } from "../../../src/app/channels.ts";
 import { file } from "./file/channel.ts";
 
-// Before the program, in each of its processes: what the line in src/app/channels.ts would do.
+// Preloaded in each process of the program: does what the line in src/app/channels.ts would do.
 (CHANNELS as AppChannel[]).push(file);

@@ -108,9 +108,9 @@ const data = fc.record(
   { requiredKeys: ["serial_number", "organization_name", "description"] },
 );
 
-/** Reads a request: returns the pass, or null if it is refused with a sentence. Anything else is an error of ours. */
+/** Reads a request: returns the pass, or null if it is refused with a sentence. Any other error is a bug of ours. */
 function taken(body: unknown): AcceptedPass | null {
-  // As it comes over the wire.
+  // The body as it comes over the wire.
   return orRefused(acceptPass(JSON.parse(JSON.stringify(body)), CONTEXT));
 }
 
@@ -120,7 +120,7 @@ function orRefused<T>(checked: Checked<T>): T | null {
   return null;
 }
 
-/** A change that must be taken. */
+/** A change that must be accepted. */
 function change(passData: JsonObject): AcceptedUpdate {
   const update = orRefused(acceptPassUpdate({ pass_data: passData }));
   if (update === null) throw new Error("refused");
@@ -255,7 +255,7 @@ test("a pass that says nothing more has the platform's design, and a placeholder
   ]);
 });
 
-/** The sentence with which a body is refused. */
+/** Returns the sentence with which a body is refused. */
 function getRefusal(checked: Checked<unknown>): string {
   if (!(checked instanceof Fault)) throw new Error("it was taken");
   return checked.message;

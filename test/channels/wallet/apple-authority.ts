@@ -11,7 +11,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 export const PASS_TYPE = "pass.test.event";
 export const TEAM = "ABCDE12345";
 
-/** A root and an intermediate like Apple's, and certificates from them with whatever is to be wrong about them. */
+/** A root and an intermediate like Apple's, and certificates from them with any fault that a test asks for. */
 export class AppleAuthority {
   private constructor(
     readonly root: Issuer,
@@ -23,7 +23,7 @@ export class AppleAuthority {
     return new AppleAuthority(root, await issueCertificate(authority("Test Developer Relations"), root));
   }
 
-  /** Credentials in order, but for what the request says. */
+  /** Valid credentials, except for the faults in the request. */
   async signer(request: Partial<CertificateRequest> = {}): Promise<AppleSigner> {
     const passTypeId = request.passTypeId ?? PASS_TYPE;
     const { certificatePem, privateKeyPem } = await issueCertificate(

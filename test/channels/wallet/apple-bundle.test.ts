@@ -95,7 +95,7 @@ async function openssl(...args: readonly string[]): Promise<{ exitCode: number; 
   return { exitCode: await child.exited, output: out + err };
 }
 
-/** As a device would, but with the test's root for Apple's. */
+/** Verifies as a device would, but with the test's root in place of Apple's. */
 async function verify(files: Record<string, Uint8Array>, rootPem = apple.root.certificatePem) {
   await Bun.write(join(folder, "manifest.json"), files["manifest.json"] ?? "");
   await Bun.write(join(folder, "signature"), files["signature"] ?? "");
@@ -222,7 +222,7 @@ const NEWER: readonly (readonly [string, JsonObject])[] = [
   ],
 ];
 
-/** The files of the pass that a request with these members makes. */
+/** Returns the files of the pass that a request with these members creates. */
 async function requested(members: JsonObject) {
   const passData = { serial_number: "serial-1", organization_name: "Acme", description: "A pass", ...members };
   const context = { templates: new Map(), title: "Acme", issuerId: null, kind: "generic" } as const;
@@ -239,7 +239,7 @@ test.each(NEWER)(
     expect(await verify(files)).toEqual({ exitCode: 0, output: "CMS Verification successful\n" });
     const pass = json(files["pass.json"]);
     const { $schema: _, ...draft4 } = structuredClone(schema);
-    // Older than iOS 27, whose formats it lacks.
+    // An iOS older than 27, whose formats it lacks.
     draft4.definitions.barcode.properties.format.enum = [...BARCODE_FORMATS];
     const validate = new Ajv({ strict: false, allErrors: true, validateFormats: false }).compile(draft4);
     validate(pass);

@@ -73,7 +73,7 @@ export const PASS_BUILDER: readonly string[] = [
   "transitProviderWebsiteURL",
 ];
 
-/** Where a style has fields. */
+/** The styles that have fields. */
 export const PASS_BUILDER_FIELDS: readonly string[] = [
   "headerFields",
   "primaryFields",

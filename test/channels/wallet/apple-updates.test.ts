@@ -8,7 +8,7 @@ setDefaultTimeout(60_000);
 
 const NFC_SUBJECT = [[SUBJECT.commonName, `Pass Type ID with NFC: ${PASS_TYPE}`]] as const;
 
-/** Its signer is changed by the tests. */
+/** The tests replace its signer. */
 const platform = { ...PLATFORM };
 let world: WalletFront;
 let serials = 0;
@@ -24,7 +24,7 @@ const aPass = (data: object = {}) => {
   return { pass_type: "apple", pass_data: { ...required, ...data } };
 };
 const create = (body: unknown, path = "/v1/passes/create") => world.front.post(path, body);
-/** `passData` may be JSON that is written already. */
+/** `passData` may be serialized JSON. */
 const put = (passId: string, passData: object | string) =>
   world.front.fetch(`/v1/passes/${passId}`, {
     method: "PUT",
@@ -51,7 +51,7 @@ test("nfc is refused where the certificate may not sign it, before a token is ch
   platform.apple = signers.nfc;
   expect((await put(passId, { nfc })).status).toBe(202);
   expect((await create(aPass({ nfc }))).status).toBe(202);
-  // A certificate that was renewed without NFC holds up no update about something else.
+  // A certificate that was renewed without NFC does not block an update of other members.
   platform.apple = signers.plain;
   expect((await put(passId, { logo_text: "New" })).status).toBe(202);
 });

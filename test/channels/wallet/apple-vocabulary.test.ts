@@ -52,7 +52,7 @@ const LOGO = Buffer.concat([
   Buffer.from("0000000049454e44ae426082", "hex"),
 ]).toString("base64");
 const ALL_ONE = "https://example.com/there";
-/** Each member that iOS 18 to 27 brought, with a value that a phone takes. */
+/** Each member that iOS 18 to 27 added, with a value that a phone accepts. */
 const NEWER: JsonObject = {
   ...Object.fromEntries(
     APPLE_MEMBERS.filter((name) => /[a-z](?:URL|Website)$/.test(name)).map((name) => [name, ALL_ONE]),

@@ -103,7 +103,7 @@ export function deviceConformance(name: string, create: () => Promise<TestDataba
     test("a repeated registration writes nothing, and one that brings another token does", async () => {
       const [device, pass, other] = [aDevice(), await aPass(), await aPass()];
       await register(device, pass);
-      // The transaction that wrote the row last.
+      // Returns the transaction that last wrote the row.
       const written = async () => {
         const [row] = await here.db
           .select({ by: sql<string>`xmin::text` })

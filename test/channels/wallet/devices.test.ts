@@ -95,7 +95,7 @@ async function update(pass: AMadePass, value: string): Promise<void> {
   };
   const deliver = () => channel.deliver(job, tenant(), new AbortController().signal);
   let outcome = await deliver();
-  // Behind a hundred transactions a read may be late. The engine tries again, too.
+  // A read may be late behind a hundred transactions. The engine retries, too.
   while (outcome.kind === "retry") outcome = await deliver();
   expect(outcome.kind).toBe("delivered");
 }

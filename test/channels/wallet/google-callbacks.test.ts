@@ -122,7 +122,7 @@ describe("a callback of Google's", () => {
 
   test("counts each person who has the pass, and none below nobody", async () => {
     const { passId, serial } = await aPass();
-    // Whoever saved it before there were callbacks is not known.
+    // Owners from before there were callbacks are unknown.
     await say(aMessage(serial, "del"));
     expect(await holders(passId)).toBeNull();
     for (const event of ["save", "save", "del"]) await say(aMessage(serial, event));
@@ -140,7 +140,7 @@ describe("a callback of Google's", () => {
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
     expect((await call(body)).status).toBe(200);
     expect([await holders(passId), told.length]).toEqual([1, 1]);
-    // The same nonce of another pass is another one's.
+    // The same nonce of another pass is a different one.
     const other = await aPass();
     const nonce = String(JSON.parse(String(body["signedMessage"])).nonce);
     await say(aMessage(other.serial, "save", { nonce }));
@@ -215,7 +215,7 @@ describe("a callback of Google's", () => {
     expect([early.status, early.headers.get("retry-after")]).toEqual([503, "30"]);
     await stores.passes.finishCreate(passId);
     expect([(await call(body)).status, await holders(passId)]).toEqual([200, 1]);
-    // The message that carries it is not sent yet, as far as is known.
+    // The message that carries it has not been sent yet, as far as is known.
     const carried = await aStoredPass();
     await stores.passes.noteMade(carried.passId);
     expect([await say(aMessage(carried.serial)), await holders(carried.passId)]).toEqual([200, 1]);

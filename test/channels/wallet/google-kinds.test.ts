@@ -177,7 +177,7 @@ for (const each of KINDS) {
         expect(describeFault(updatedContent(update, { ...aPass(), content }, "Acme"))).toBe(lack);
       }
       const passData = { class_type: kind, object_data: further };
-      // A template says what all its passes share; each brings the rest.
+      // A template contains the members that all its passes share; each pass adds the rest.
       expect(checkTemplate({ passType: "google", style: null, passData })).toBeNull();
     });
   });
@@ -205,7 +205,8 @@ describe("where Google tells of saves", () => {
       id: content.classId,
       callbackOptions: { url: OURS },
     });
-    // Its callbacks say who has a pass; what Google says of the object does where the class has another address.
+    // Callbacks tell who has a pass; where the class has another callback address, Google's answer about the object
+    // does.
     expect(await world.wallet.status(world.tenant, ready(mine))).toMatchObject({ isCalledBack: true });
     world.callbackUrl = null;
     expect(await made(`${ISSUER}.untold`)).toBeUndefined();

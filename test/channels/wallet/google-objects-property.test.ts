@@ -13,7 +13,7 @@ const outcome = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom<GoogleOutcome>("throttled", "broken", "lost") },
 );
 
-/** A member that an update changes or takes away. */
+/** A member that an update changes or removes. */
 const member = fc.record({
   name: fc.constantFrom("header", "subheader", "textModulesData", "barcode", "hexBackgroundColor"),
   value: fc.option(fc.constantFrom("1", "2", "3")),
@@ -38,11 +38,11 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: fc.constant("crash" as const) }),
 );
 
-/** The registry and the queue in short: a pass, its jobs in their order, each delivered until it is settled. */
+/** A small model of the registry and the queue: a pass, its jobs in order, each delivered until it is settled. */
 class Keeper {
   pass: Pass;
   readonly jobs: { readonly action: "create" | "update"; readonly message: string | null; readonly version: number }[];
-  /** An update was accepted, and what was remembered of an insertion lost, before the creation had ended. */
+  /** An update was accepted, and the memory of an insertion lost, before the creation had ended. */
   isDoubtful = false;
   failure: string | null = null;
   readonly messages: string[] = [];
@@ -104,7 +104,7 @@ function buildValue(name: string, value: string): JsonObject[string] {
   return { defaultValue: { language: "en", value } };
 }
 
-/** `header` is what Google wants in every object. */
+/** `header` is required in every object of Google's. */
 function withoutNulls(object: JsonObject): JsonObject {
   const entries = Object.entries(object).map(([name, value]) =>
     name === "header" && value === null ? ([name, buildValue("header", "0")] as const) : ([name, value] as const),

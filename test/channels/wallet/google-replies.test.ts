@@ -30,7 +30,7 @@ test("what follows from an answer is decided by status and reason, never by the 
     const misleading = "quotaExceeded classNotFound existingResource";
     expect([status, reason, parseRefusal(status, error(reason, misleading)).cause]).toEqual([status, reason, cause]);
   }
-  // As Google's newer services say it.
+  // As Google's newer services word it.
   expect(parseRefusal(409, '{"error":{"code":409,"message":"x","status":"ABORTED"}}').cause).toBe("busy");
   expect(parseRefusal(409, '{"error":{"code":409,"message":"x","status":"ALREADY_EXISTS"}}').cause).toBe("exists");
   for (const text of [

@@ -93,7 +93,7 @@ test("an object_id that somebody else has used fails the job, and their object s
     kind: "failed",
     error: `the object_id ${ours.serial} is already used`,
   });
-  // One that says a part of what theirs says.
+  // A class with a part of theirs.
   const fuller = aPass({
     serial: `${ISSUER}.full`,
     object: { textModulesData: [{ id: "a", header: "A", body: "1" }] },
@@ -194,7 +194,7 @@ test("beyond the alerts that Google allows, a message is shown without one and t
   for (const body of ["one", "two", "three", "four"]) {
     pass = changed(pass, (object) => ({ ...object, header: text(body) }));
     expect(await world.update(pass, body)).toEqual(notified(body === "four" ? "silent" : "alerted"));
-    // The same where the delivery is repeated.
+    // The same for a repeated delivery.
     world.restart();
     expect(await world.update(pass, body)).toEqual(notified(body === "four" ? "silent" : "alerted"));
   }

@@ -30,7 +30,7 @@ export const GOOGLE_ISSUER: GoogleIssuer = {
 };
 
 const HASTE = 200;
-/** Time that passes so fast that a pace of 20 calls a second holds up no test. */
+/** Time that passes so fast that a pace of 20 calls a second does not delay a test. */
 export const hurriedClock: Clock = {
   nowMs: () => Date.now(),
   monotonicMs: () => performance.now() * HASTE,
@@ -87,7 +87,7 @@ export class GoogleWorld {
     });
   }
 
-  /** The process dies, and another one goes on. */
+  /** The process dies, and another one continues. */
   restart(): void {
     this.wallet.close();
     this.wallet = this.newWallet();
@@ -163,7 +163,7 @@ export function aPass(
   };
 }
 
-/** The pass's next version, with the object that is given in place of the former one. */
+/** The pass's next version, with the given object in place of the former one. */
 export function changed(pass: Pass, change: (object: JsonObject) => JsonObject): Pass {
   if (pass.content.type !== "google") throw new Error("not a Google pass");
   return { ...pass, version: pass.version + 1, content: { ...pass.content, object: change(pass.content.object) } };

@@ -11,7 +11,7 @@ interface Start {
   readonly urgency: Urgency;
 }
 
-/** Asks for `count` calls at once, and notes when they start. */
+/** Starts `count` calls at once, and notes when they begin. */
 function ask(pace: IssuerPace, clock: VirtualClock, urgency: Urgency, count: number): Start[] {
   const starts: Start[] = [];
   for (let n = 0; n < count; n++) {

@@ -16,7 +16,7 @@ const told: DeviceChange[] = [];
 const telemetry = new QuietTelemetry();
 const log = new DeviceLog({ clock: systemClock, telemetry, keptMax: 1_000 });
 let devices = 0;
-/** Changes of devices that are under way; those of the pass that is held wait for the gate. */
+/** Changes of devices that are in progress; those of the held pass wait for the gate. */
 const changes = {
   held: "",
   gate: Promise.withResolvers<void>(),
@@ -117,7 +117,7 @@ describe("registering a device", () => {
     }
   });
 
-  /** https://walletunion.com/developer/ and its like: Apple's protocol under a scheme of their own. */
+  /** https://walletunion.com/developer/ and similar apps: Apple's protocol under their own scheme. */
   test.each(["WalletUnionPass", "WalletUnionHMSPass", "AndroidPass", "WalletPasses"])(
     "works for a wallet for Android that says %s, with its push service's token",
     async (scheme) => {

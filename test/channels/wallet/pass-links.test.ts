@@ -63,7 +63,7 @@ test("passes that together are too large for one file get no link, and no file o
     409,
     { error: "the passes together have more than 8388608 bytes" },
   ]);
-  // One alone has no such bound.
+  // A single one has no such bound.
   expect((await link(passIds.slice(1))).status).toBe(200);
 });
 

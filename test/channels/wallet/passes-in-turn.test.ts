@@ -44,7 +44,7 @@ if (missing === null) {
   }, TIME_MS);
   afterAll(() => processes?.close(), TIME_MS);
 
-  /** Runs the work while somebody else holds the lock of a row. */
+  /** Runs the work while another transaction holds the lock of a row. */
   async function whileLocked(row: ReturnType<typeof sql>, work: () => Promise<void>): Promise<void> {
     await processes.there.db.transaction(async (transaction) => {
       await transaction.execute(row);

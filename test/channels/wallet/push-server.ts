@@ -2,10 +2,10 @@ import { createSecureServer, type ServerHttp2Session, type ServerHttp2Stream } f
 import type { AddressInfo } from "node:net";
 import type { Identity } from "../../../src/channels/wallet/sandbox/certificate-authority.ts";
 
-/** Answers one request, or does not. `nth`: which one it is of all, from 0. */
+/** Answers one request, or leaves it unanswered. `nth`: its number among all requests, from 0. */
 export type PushScript = (stream: ServerHttp2Stream, token: string, nth: number) => void;
 
-/** A push service that does what a test says, on a real socket. */
+/** A push service that follows the test's script, on a real socket. */
 export class PushServer {
   readonly tokens: string[] = [];
   sessions = 0;

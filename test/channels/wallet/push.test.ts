@@ -19,14 +19,14 @@ import { usable } from "./usable.ts";
 
 setDefaultTimeout(90_000);
 
-/** A second of it passes in ten milliseconds: what takes minutes is seen in a moment, over real sockets. */
+/** A second of it passes in ten milliseconds: waits of minutes take a moment, over real sockets. */
 const HURRIED: Clock = {
   nowMs: () => systemClock.nowMs(),
   monotonicMs: () => systemClock.monotonicMs() * 100,
   setTimer: (delayMs, run) => systemClock.setTimer(delayMs / 100, run),
 };
 
-/** Its time has stopped: whatever ends did not end because it took too long. */
+/** Its time has stopped: nothing ends because of a deadline. */
 const STOPPED: Clock = { ...systemClock, setTimer: () => ({ cancel: () => {} }) };
 
 /** Counts the timers that are set: with no timer and no call in flight, the test is at rest. */
@@ -286,7 +286,7 @@ test("a tenant whose pushes all hang leaves room for another's, in flight and wa
   const { push, pushOther, telemetry } = pusherTo(url, createTokens(apnsPendingMax + 1_000), STOPPED);
   void push();
   await eventually("its share is in flight", () => server.tokens.length === apnsRequests.each);
-  // In flight or pending it has its share, and the rest was dropped at once.
+  // It has its share while in flight or pending; the rest was dropped at once.
   expect(telemetry.tries).toBe(apnsPendingMax / 2 + 1_000 - apnsRequests.each);
   await pushOther();
   expect(server.tokens.slice(apnsRequests.each)).toEqual([OF_OTHER]);

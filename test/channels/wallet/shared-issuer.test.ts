@@ -160,7 +160,7 @@ test("a pass is not linked to another tenant's object, in whatever spelling, whe
 test("a pass is linked to its tenant's own, once these are there", async () => {
   const [one, two] = [buildPass(gamma, aName()), buildPass(gamma, aName())];
   const both = linked(two, { linkedObjectIds: [one.serial, two.serial] });
-  // A tenant that asks for a pass with another tenant's id holds it only during the attempt.
+  // A tenant that requests a pass with another tenant's id holds it only during the attempt.
   stored.set(`gamma ${one.serial}`, one);
   expect(await world.create(both, gamma)).toMatchObject({ kind: "retry" });
   expect(calls).toEqual([]);

@@ -27,7 +27,7 @@ describe("a tenant's webhook address", () => {
     ["http://127.0.0.1:4000/hook", sandbox],
     ["http://localhost:4000/hook", sandbox],
     ["http://[::1]:4000/hook", sandbox],
-    // Whether anybody is there is found out when it is called.
+    // Whether a server is there is found out when it is called.
     ["https://hooks.example.com/", sandbox],
   ])("is taken: %s", async (url, guard) => {
     expect(await webhookUrlRefusal(url, guard)).toBeNull();

@@ -8,7 +8,7 @@ export interface ChatConformancePorts {
   registry(): OpenRegistry;
   /** Another process on the same database, which receives no notifications. */
   elsewhere(): OpenRegistry;
-  /** The id of a tenant of the test's own. */
+  /** Returns the id of a tenant of the test's own. */
   newTenant(): Promise<string>;
 }
 

@@ -52,7 +52,7 @@ test.each([
   expect(await channel.deliver(chatJob(), chatTenant(), LIVE)).toMatchObject({ kind: "delivered" });
   expect(channel.paceMs(numbered("777"))).toBeGreaterThan(900);
   expect(calls.length).toBe(4);
-  // After the pause one message goes and decides.
+  // After the pause one message goes as a probe.
   await clock.advance(1_000);
   const next = async () =>
     channel.paceMs(numbered("777")) > 0 ? null : await channel.deliver(chatJob(), numbered("777"), LIVE);

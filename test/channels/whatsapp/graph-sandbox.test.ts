@@ -36,7 +36,7 @@ interface Status {
   readonly opaque: string | undefined;
 }
 
-/** An API that keeps the statuses that it is called with, and answers what the test says. */
+/** An API that stores the statuses of its calls, and gives the test's answer. */
 function startApi(answer: () => number = () => 200) {
   const statuses: Status[] = [];
   const calls: { path: string; isSigned: boolean }[] = [];
@@ -79,8 +79,7 @@ async function post(sandbox: GraphSandbox, body: unknown, init: { token?: string
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
   const text = typeof body === "string" ? body : JSON.stringify(body);
   const response = await fetch(`${sandbox.url}${path}`, { method: "POST", headers, body: text });
-  // A test looks into whatever came, and fails where it is not there.
-  // oxlint-disable-next-line typescript/no-explicit-any
+  // A test inspects any body, and fails if a member is missing. oxlint-disable-next-line typescript/no-explicit-any
   const answer: any = await response.json();
   return { status: response.status, body: answer };
 }

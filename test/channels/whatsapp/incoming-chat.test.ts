@@ -62,7 +62,7 @@ beforeEach(async () => {
   await redis.client.flushall();
 });
 
-/** The service with what it told so far, and what it finds behind a message's id. */
+/** The service, the updates that it has sent, and the job that it finds by a message's id. */
 function chat({ jobs = {}, isBroken = false }: { jobs?: Record<string, JobAddress>; isBroken?: boolean } = {}) {
   const news: TenantNews[] = [];
   const followed: unknown[] = [];
@@ -136,7 +136,7 @@ test("a pressed button says what was given along, and which job's message it ans
   await service.take(written({ type: "interactive", interactive: reply, context: { id: "wamid.theirs" } }, OWN));
   expect(news.map(({ data }) => [data["button"], data["in_reply_to"], data["text"]])).toEqual([
     [button, { message_id: "wamid.out", job_id: JOB_ID }, null],
-    // Another tenant's job is none of its business.
+    // It ignores another tenant's job.
     [{ payload: "yes", text: "Yes" }, { message_id: "wamid.theirs", job_id: null }, null],
   ]);
 });

@@ -6,7 +6,7 @@ import { VirtualClock } from "../../support/virtual-clock.ts";
 const SENDER = { phoneNumberId: "1", accessToken: "token" };
 const OTHER = { phoneNumberId: "2", accessToken: "token" };
 
-/** Sends from the number as fast as its pace allows for a time, as one tenant; answers how many passed. */
+/** Sends from the number as fast as its pace allows for a time, as one tenant; returns how many passed. */
 async function drive(pace: NumberPace, clock: VirtualClock, forMs: number, answer: "taken" | "throttled" = "taken") {
   const untilMs = clock.monotonicMs() + forMs;
   let sent = 0;
@@ -110,7 +110,7 @@ test("refused credentials stop the number until they change, and are reported on
   expect(pace.refuse(SENDER, 30_000)).toBe(true);
 });
 
-/** Tenants with endless mail who share the number, each woken when it was told to come, and only then. */
+/** Tenants with endless mail that share the number, each woken only at its scheduled time. */
 async function shareNumber(tenants: number, forMs: number) {
   const clock = new VirtualClock();
   const pace = new NumberPace(clock);
@@ -144,7 +144,7 @@ test("a tenant that leaves without sending delays the others by no more than a m
   const pace = new NumberPace(clock);
   while (pace.waitMs(SENDER, "busy") === 0) pace.take(SENDER, "busy");
   for (let i = 0; i < 1_000; i += 1) pace.waitMs(SENDER, `gone-${i}`);
-  // They were told to come within the next seconds, and none does.
+  // They were scheduled within the next seconds, but none comes.
   await clock.advance(chatLimits.chatTurnLateMsMax + 1_000 * 12.5 + 100);
   expect(pace.waitMs(SENDER, "new")).toBe(0);
   while (pace.waitMs(SENDER, "busy") === 0) pace.take(SENDER, "busy");
@@ -159,7 +159,10 @@ test("a quiet tenant's message waits for one message of each waiting tenant, not
 });
 
 describe("a number for which the provider fails", () => {
-  /** Sends as fast as it may for a time, to a provider that answers after 100 ms; answers when (virtual ms) calls were made. */
+  /**
+   * Sends as fast as it may for a time, to a provider that answers after 100 ms; returns the times of the calls
+   * (virtual ms).
+   */
   async function hammer(pace: NumberPace, clock: VirtualClock, forMs: number, works = false) {
     const untilMs = clock.monotonicMs() + forMs;
     const calls: number[] = [];

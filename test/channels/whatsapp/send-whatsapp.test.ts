@@ -54,7 +54,7 @@ describe("a valid chat send", () => {
     async (recipient) => {
       expect((await front.sendChat({ template_id: "hello_world", recipient, phone_number: null })).status).toBe(202);
       expect(payload()).toMatchObject({ to: recipient });
-      // As a search and the list of suppressions have it.
+      // The recipient as a search and the suppression list store it.
       expect(front.queue.queued[0]?.job.recipient).toBe(recipient.toLowerCase());
     },
   );
@@ -81,7 +81,7 @@ describe("a valid chat send", () => {
   ])("%j goes out as the template %p in %p", async (changes, template, language) => {
     expect((await front.sendChat({ ...SEND, ...changes })).status).toBe(202);
     expect(payload()).toMatchObject({ template, language });
-    // The event store knows it by the tenant's own word.
+    // The event store has it under the tenant's own name.
     expect(front.queue.queued[0]?.job.template).toBe(changes.template_id);
   });
 

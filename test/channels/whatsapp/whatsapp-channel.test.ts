@@ -36,7 +36,7 @@ function provider(answer: (call: Call) => Response | Promise<Response>) {
   return started;
 }
 
-/** A provider that does with each connection what the test says, below HTTP. */
+/** A provider that handles each connection as the test says, below HTTP. */
 async function rawProvider(
   onData: (socket: Socket, count: number) => void,
   onConnection: () => void = () => {},
@@ -434,7 +434,7 @@ interface Answered {
   readonly attempts?: number;
 }
 
-/** A delivery that meets the error, and the channel after it. */
+/** Delivers a message that meets the error, and returns the channel afterwards. */
 async function after({ code, status = 400, headers = {}, attempts = 0, ...words }: Answered) {
   const clock = new VirtualClock();
   const telemetry = new CountingTelemetry();

@@ -61,11 +61,11 @@ function statusesFor(changes: Partial<ConstructorParameters<typeof WhatsappStatu
   });
 }
 
-/** A chat job, and what its messages are called. */
+/** A chat job, and the ids of its messages. */
 interface Sent {
   readonly jobId: string;
   readonly wamid: string;
-  /** Whether the provider repeats which job it is. */
+  /** Whether the provider returns the job's callback data. */
   readonly isNamed: boolean;
 }
 
@@ -74,7 +74,7 @@ async function newChatJob(isNamed: boolean): Promise<Sent> {
   return { jobId, wamid: `wamid.${jobId}`, isNamed };
 }
 
-/** Takes what the provider says in one call. */
+/** Takes one call of the provider. */
 async function report(sent: readonly (readonly [Sent, Word])[], to: WhatsappStatuses = statuses): Promise<void> {
   const listed = sent.map(([{ jobId, wamid, isNamed }, word]) =>
     status(wamid, word, {
@@ -92,7 +92,7 @@ function signCallback(jobId: string, tenantId = "acme", phoneNumberId = PHONE_NU
   return callbacks.sign({ tenantId, jobId, phoneNumberId });
 }
 
-/** Takes the jobs from the tenant queue and notes that they were handed over. */
+/** Pulls the jobs from the tenant queue and notes their hand-over. */
 async function handOver(jobs: readonly Sent[]): Promise<void> {
   const tenantQueue = { tenantId: "acme", channel: "whatsapp" } as const;
   const tenantQueues = [{ tenantQueue, after: null, entriesMax: 1_000, bytesMax: ROOM }];
@@ -115,7 +115,7 @@ async function readJob({ jobId }: Sent): Promise<JobRecord> {
 
 const RANK: Readonly<Record<JobStatus, number>> = { pending: 0, running: 1, success: 2, failed: 2, suppressed: 2 };
 
-/** Does the steps one by one, and holds the job to what must be true after each and in the end. */
+/** Takes the steps one by one, and checks the job after each and at the end. */
 async function live(sent: Sent, steps: readonly Step[]): Promise<void> {
   let rank = 0;
   for (const step of steps) {
@@ -335,7 +335,7 @@ describe("statuses of unknown messages", () => {
     const before = await stored();
     for (let call = 0; call < 13; call += 1) await held.take(flood(1_000, 1_000 * call));
     expect(held.held).toBe(chatLimits.earlyStatusesMax);
-    // The same ones again take no more room.
+    // Repeating them takes no more memory.
     await held.take(flood(1_000));
     expect(held.held).toBe(chatLimits.earlyStatusesMax);
     looks = 0;
@@ -343,7 +343,7 @@ describe("statuses of unknown messages", () => {
     expect(held.held).toBe(chatLimits.earlyStatusesMax);
     await clock.advance(20_000);
     expect(held.held).toBe(0);
-    // Ever more seldom: a flood does not become one of questions.
+    // At growing intervals: a flood of reports does not become one of queries.
     expect(looks).toBeLessThan(20 * chatLimits.earlyStatusesMax);
     expect(await stored()).toEqual(before);
     await held.stop();
@@ -428,7 +428,7 @@ function buildWebhook(listed: readonly object[]) {
   return body;
 }
 
-/** How many batches of events wait for the event store, and how many keys there are at all. */
+/** Returns the number of batches that wait for the event store, and of all keys. */
 async function stored(): Promise<readonly number[]> {
   return [await redis.client.xlen(`${here.prefix}:outbox`), await redis.client.dbsize()];
 }

@@ -36,7 +36,7 @@ export function chatJob(payload: Partial<TemplatePayload> = {}, overrides: Parti
   };
 }
 
-/** Keeps what was counted, as `name{labels}`. */
+/** Keeps the counts, as `name{labels}`. */
 export class CountingTelemetry extends QuietTelemetry {
   readonly counted: string[] = [];
   override count(name?: string, labels?: Readonly<Record<string, string>>): void {
@@ -54,7 +54,7 @@ export interface Call {
   readonly clientPort: number;
 }
 
-/** A provider that answers what the test says. */
+/** A provider that gives the test's answers. */
 export function startProvider(answer: (call: Call) => Response | Promise<Response>) {
   const calls: Call[] = [];
   const server = Bun.serve({

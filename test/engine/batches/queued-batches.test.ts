@@ -57,7 +57,7 @@ class GatedQueue implements BatchQueue {
   batchUnder: BatchQueue["batchUnder"] = (tenant, idempotency) => this.queue.batchUnder(tenant, idempotency);
   endBatch: BatchQueue["endBatch"] = (tenant, baseId, refused) => this.queue.endBatch(tenant, baseId, refused);
 
-  /** Lets pieces in until all that is awaited has ended. */
+  /** Releases pieces until all awaited calls have ended. */
   async open<T>(all: readonly Promise<T>[]): Promise<readonly T[]> {
     let isOver = false;
     const results = Promise.all(all).finally(() => (isOver = true));

@@ -31,7 +31,7 @@ function steered(steering: Partial<NonNullable<Tenant["steering"]>>): Tenant {
   return aTenant({ steering: { ...none, ...steering } as NonNullable<Tenant["steering"]> });
 }
 
-/** Its entry has this number; its id tells when it was accepted. */
+/** Its entry has this number; its id contains the time of its acceptance. */
 function job(
   entry: number,
   { atMs = NOW.unixMs - 1_000, ...members }: Partial<QueuedJob> & { atMs?: number } = {},

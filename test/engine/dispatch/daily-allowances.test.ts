@@ -128,7 +128,7 @@ test("no day exceeds its allowance, whoever takes over in between", async () => 
   const world = aWorld();
   const jobs = world.accept(70);
   let answersLeft = 25;
-  // A process that dies in the middle of its work: from some call on it is not heard any more.
+  // A process that dies in the middle of its work: from some call on, none of its calls arrives.
   const dying = new (class extends MemoryQueue {
     override async settle(...call: Parameters<MemoryQueue["settle"]>) {
       answersLeft -= 1;
@@ -144,7 +144,7 @@ test("no day exceeds its allowance, whoever takes over in between", async () => 
   expect(sentBefore).toBeGreaterThan(20);
   const heir = world.start();
   await world.clock.advance(60_000);
-  // The heir repeats what the dead one has sent and not written down; all of it is counted.
+  // The heir repeats the messages that the dead process sent without recording them; all of them count.
   expect(world.sent).toBeGreaterThanOrEqual(48);
   expect(world.sent).toBeLessThanOrEqual(50);
   expect(world.statuses(jobs)["pending after 0"]).toBeGreaterThanOrEqual(20);
@@ -245,7 +245,7 @@ test("an allowance that is lowered holds at once, although more units were reser
 });
 
 test("the last piece of a day's allowance is no larger than what remains", async () => {
-  // Taken two by two.
+  // Taken in pairs.
   const { allowances, clock, allowance } = someAllowances(75);
   let taken = 0;
   for (let i = 0; i < 200; i += 1) {

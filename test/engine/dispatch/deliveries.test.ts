@@ -62,7 +62,7 @@ test("a lent job's pending give-back ends with the loan and frees its slot", asy
     fallbacks: { turn: async () => ({ kind: "send" }) as const },
   };
   const deliveries = new Deliveries(
-    // The two calls are all that deliveries make.
+    // Deliveries make only these two calls.
     { ...ports, queue: queue as OwnerQueue, telemetry: new QuietTelemetry(), notes: { landed() {}, retried() {} } },
     term,
     { onLanded: () => {}, onFenced: () => {}, shardTimeMs: () => null },

@@ -23,7 +23,7 @@ let redis: RedisServer;
 let queue: RedisQueue;
 let channel: RecordingChannel;
 let dispatcher: Dispatcher;
-/** Jobs that have left the queue; null: it cannot be reached. */
+/** Jobs that have left the queue; null: the queue cannot be reached. */
 let recorded: JobRecord[] | null;
 let looks = 0;
 
@@ -76,7 +76,7 @@ async function accept(job: Partial<NewJob> = {}): Promise<string> {
   return answer.jobId;
 }
 
-/** As the front door queues it; its time has come. */
+/** A job as the front door queues it, which is due. */
 function acceptFallback(mainJobId: string, number = 1): Promise<string> {
   const fallback = { mainJobId, number, afterMs: 60_000, unless: ["delivered"] } as const;
   return accept({ jobId: fallbackId(mainJobId, number), dueMs: Date.now() - 1, fallback, needsScreening: true });

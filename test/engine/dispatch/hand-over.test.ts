@@ -60,7 +60,7 @@ test("a process with nothing in flight stops at once", async () => {
   void process.stop().then(() => {
     isOver = true;
   });
-  // Before it would next look for work by itself.
+  // Before its next scheduled check for work.
   await world.advance(50);
   await world.advance(0);
   expect(isOver).toBe(true);
@@ -166,7 +166,7 @@ test("another process delivers a dead owner's jobs within the promised time", as
   await world.stop(heir);
 });
 
-/** A way to the queue, and for how long jobs are lent over it. */
+/** A way to the queue, and the durations for which jobs are lent over it. */
 function withLoans(world: RelayWorld) {
   const target = new MemoryQueue(world.state);
   const loansMs: number[] = [];

@@ -24,7 +24,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 const ANN = { recipient: "ann@example.com" };
 const BOB = { recipient: "bob@example.com" };
 
-/** A way to the queue that counts the looks at jobs, and fails them while it is told to. */
+/** A way to the queue that counts look-ups of jobs, and can make them fail. */
 function withLooks(world: RelayWorld) {
   const target = new MemoryQueue(world.state);
   const looks = { count: 0, fail: false, onLook: () => {} };

@@ -18,7 +18,7 @@ class Knower {
   failure: Error | null = null;
   /** Jobs whose record cannot be read. */
   readonly unreadable = new Set<string>();
-  /** Happens after the answer is made, and before it is given. */
+  /** Runs after the answer is made, and before it is returned. */
   meanwhile: () => Promise<void> = async () => {};
 
   put(jobId: string, status: JobStatus): void {

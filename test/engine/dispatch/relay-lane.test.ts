@@ -66,7 +66,7 @@ function aPromptLane({ connections = 48 } = {}) {
 test("time before the hand-over does not count against the relay", async () => {
   const { lane, waiter, clock } = aPromptLane();
   const slot = lane.begin(waiter, true);
-  // It is looked at, or its content is fetched, for so long that its slot is given to others.
+  // It is being looked up, or its content fetched, for so long that its slot goes to others.
   await clock.advance(3 * PROMPT_MS);
   lane.moveToPatience(slot);
   expect([slot.kind, lane.takesPromptly(waiter)]).toEqual(["patient", true]);

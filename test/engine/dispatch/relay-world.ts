@@ -41,7 +41,7 @@ class RelayChannel implements Channel {
   /** Absent: accepting a message takes no tokens. */
   giveBack?: NonNullable<Channel["giveBack"]>;
   readonly inFlight = new Map<string, number>();
-  /** Of all relays together. */
+  /** Waiters of all relays together. */
   private waiting: (() => void)[] = [];
 
   constructor(
@@ -90,14 +90,14 @@ class RelayChannel implements Channel {
   }
 }
 
-/** An engine on a queue in memory and a virtual clock, with relays that do as the test says. */
+/** An engine on a queue in memory and a virtual clock, with relays that follow the test's script. */
 export class RelayWorld {
   readonly clock = new VirtualClock();
   readonly random = new SeededRandom(5);
   readonly state = new QueueState(this.clock, this.random);
   readonly channel: RelayChannel;
   readonly tenants = new Map<string, Tenant>();
-  /** A promise: the process has to load the tenant. */
+  /** Returns a promise if the process has to load the tenant. */
   lookUp: TenantDirectory["byId"] = (tenantId) => this.tenants.get(tenantId) ?? null;
   readonly acceptedAtMs = new Map<string, number>();
   readonly logs: { readonly message: string; readonly level: string }[] = [];
@@ -113,7 +113,7 @@ export class RelayWorld {
     this.channel = new RelayChannel(this, connections);
   }
 
-  /** A tenant with a relay of its own of this name; without one the platform's. */
+  /** A tenant with a relay of its own of this name; without a name it uses the platform's. */
   tenant(tenantId: string, relay: string | null = null, overrides: Partial<Tenant> = {}): Tenant {
     const emailSender = relay === null ? null : { fromAddress: "a@b.test", fromName: null, smtpUrl: relay };
     const shard = this.tenants.size % this.shards;
@@ -131,7 +131,7 @@ export class RelayWorld {
     });
   }
 
-  /** From now on, for whoever asks the queue. */
+  /** Applies from the next call to the queue. */
   suppress({ tenantId, shard }: Tenant, recipient: string, reason: SuppressionReason): void {
     const { suppressed } = this.state.look(shard);
     suppressed.set(tenantId, new Map(suppressed.get(tenantId)).set(recipient, reason));
@@ -180,7 +180,7 @@ export class RelayWorld {
     return this.channel.calls.filter(({ job }) => names.has(job.jobId));
   }
 
-  /** The longest wait of these jobs for their first hand-over; those that were not handed over wait for ever. */
+  /** The longest wait of these jobs for their first hand-over; infinite for jobs that were not handed over. */
   longestWaitMs(jobs: readonly string[]): number {
     const waits = new Map<string, number>();
     for (const { job, waitedMs } of this.listCalls(jobs)) {

@@ -33,7 +33,7 @@ test("sixty tenants whose mail servers take ten seconds per message do not slow 
   const fresh = await trickle(world, "fresh", 500, 5_000);
   expect(world.longestWaitMs(jobs)).toBeLessThan(PROMPTLY_MS);
   expect(world.longestWaitMs(fresh)).toBeLessThan(PROMPTLY_MS);
-  // And they are served as fast as they answer: with many at one time, not eight.
+  // And they are served as fast as they answer: many at a time, not eight.
   expect(world.channel.inFlight.get("smtp://slow-7")).toBeGreaterThan(8);
   await world.stop(dispatcher);
 }, 300_000);
@@ -99,7 +99,7 @@ test("prompt mail servers that begin to hang free their slots for others within 
   for (const tenant of tenants) world.accept(tenant, 2);
   const during = await trickle(world, "healthy", 100, 30_000);
   expect(world.longestWaitMs(before)).toBeLessThan(PROMPTLY_MS);
-  // One sweep moves what lasts.
+  // One sweep removes a lasting fault.
   expect(world.longestWaitMs(during)).toBeLessThan(2_500);
   expect(world.longestWaitMs(during.slice(50))).toBeLessThan(PROMPTLY_MS);
   await world.stop(dispatcher);
@@ -127,7 +127,7 @@ test("a mail server that refuses for forty minutes costs no attempt, and everyth
     },
   ]);
   expect([world.gauges.get("relay_open email acme to platform"), world.gauges.get("jobs_held email")]).toEqual([1, 45]);
-  // A try now and then, and not by each job.
+  // A try now and then, not one per job.
   expect(world.channel.calls.length).toBeLessThan(150);
   isUp = true;
   await world.advance(31_000);

@@ -26,7 +26,7 @@ function job(attempts: number, waits?: number): QueuedJob {
 
 const HOUR_MS = 60 * 60 * 1000;
 
-/** A job of this age, which it spent mostly in its tenant queue, or not. */
+/** A job of this age, spent mostly in its tenant queue, or not. */
 function oldJob(ageMs: number, counts: { readonly attempts?: number; readonly waits?: number }): QueuedJob {
   const then = new VirtualClock(clock.nowMs() - ageMs);
   return { ...job(0), jobId: new JobIds(then, random).next(), ...counts };

@@ -46,7 +46,7 @@ class Scene {
     await this.clock.advance(ms);
   }
 
-  /** How many shards each process acts for, in the order of the processes. */
+  /** The number of shards that each process owns, in the order of the processes. */
   held(): number[] {
     const counts = Array.from({ length: this.owners }, () => 0);
     for (const { lease } of this.terms) {
@@ -118,7 +118,7 @@ describe("shard keepers", () => {
         false,
       );
     }
-    // It cannot know: its deliveries in flight go on, and no new one starts.
+    // It cannot notice: its deliveries in flight go on, and no new one starts.
     expect(mine.map((term) => term.lost.aborted || term.isSurelyHeld())).toEqual([false, false, false, false]);
     expect(scene.held()).toEqual([4, 4]);
     line.cut = false;

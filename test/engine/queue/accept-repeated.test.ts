@@ -10,9 +10,9 @@ useQueueWorld();
 
 type Call = () => Promise<unknown>;
 
-/** The calls that were sent; each can be sent again, as a network does that held it back. */
+/** The sent calls; each can be sent again, as by a network that held it back. */
 let calls: Call[];
-/** Whether the next call arrives, and its answer does not. */
+/** Whether the next call arrives but its answer is lost. */
 let losesAnswer: boolean;
 
 /** A real connection, all of whose calls can come again. */
@@ -65,7 +65,7 @@ test("a job that a repeat refused is not queued by a late try", async () => {
   const { tenant, prefix } = await world();
   const quota = { jobs: 1, bytes: 1_000_000 };
   const submitted = newJob({ quota });
-  // The first try is held back, and the room that there was is used up meanwhile.
+  // The first try is held back, and the free space is used up meanwhile.
   const held: Call[] = [];
   let isHeld = true;
   const evalsha = (...args: Parameters<RedisConnection["evalsha"]>) => {

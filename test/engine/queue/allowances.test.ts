@@ -22,7 +22,7 @@ test("a repeated call takes nothing twice, and learns what the first one took", 
   const { lease } = await world();
   expect(await queue.allow(lease, call(0, 3))).toBe(3);
   expect(await queue.allow(lease, call(0, 3))).toBe(3);
-  // Also where the repeat wants more, by which it could have the same answer.
+  // Also where the repeat asks for more, which could lead to the same answer.
   expect(await queue.allow(lease, call(2, 5))).toBe(3);
   expect(await queue.allow(lease, call(0, 0))).toBe(3);
 });

@@ -169,7 +169,7 @@ test("while no node of a cluster is there, processes try to hear one no faster t
         }),
     );
   }
-  // Time for thousands, were there no pause between them.
+  // Enough time for thousands of tries without a pause between them.
   await Bun.sleep(3_000);
   // Five connections, each at most every 50 ms and soon every half second.
   expect(tries).toBeLessThan(300);

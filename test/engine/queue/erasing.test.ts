@@ -46,7 +46,7 @@ test("an erased recipient's jobs end as suppressed wherever they wait, others ar
   expect(await queue.job(tenant, waits)).toMatchObject({ status: "suppressed", result: { reason: "erased" } });
   expect(await redis.client.hget(`${at.prefix}:tenants`, "acme")).toStartWith("0 0 ");
 
-  // The history gets neither the address nor its hash anew, and the queue has no marks left.
+  // The history gets neither the address nor its hash again, and the queue keeps no marks.
   const rows = (await record(at.recorder, null))?.rows ?? [];
   expect(rows.flatMap(({ finished }) => finished?.recipient ?? [])).toEqual(["bob@example.com"]);
   expect(await redis.client.hgetall(`${at.prefix}:suppressed:acme`)).toEqual({});
@@ -133,7 +133,7 @@ test("pulling jobs of a tenant with a list costs one more command for each tenan
   const without = await countCommands();
   await queue.putSuppression(tenant, "bob@example.com", "manual");
   const listed = await countCommands();
-  // A look-up for each job, as ever, and the one that tells whether there is anything erased.
+  // A look-up for each job, as before, and one that checks for erasures.
   expect(listed - without).toBe(21);
   await queue.putSuppression(tenant, "sha:", index.erasedNamesKey("acme"));
   expect((await countCommands()) - listed).toBe(20);

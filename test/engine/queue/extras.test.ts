@@ -78,7 +78,7 @@ test.each(
   expect(again).toMatchObject({ ...given, attempts: 1 });
   await accept(at.tenant, given);
   await queue.settle(at.lease, [sent(again)], null);
-  // All that the first job counted for is given back, and the second counts for as much.
+  // The first job's counts are given back, and the second counts for as much.
   const bytes = content.stored?.bytes ?? Buffer.byteLength(EMAIL + added);
   expect(await readLoad(at.prefix)).toBe(`1 ${bytes}`);
 });

@@ -14,7 +14,7 @@ import { RedisWire } from "./redis-wire.ts";
 
 /** The longest delay that a half-open connection may cause. */
 const RECOVERED_MS = 7_000;
-/** Beside what the machine takes. */
+/** In addition to the machine's own delays. */
 const SLACK_MS = 2_000;
 
 const jobIds = new JobIds(systemClock, systemRandom);

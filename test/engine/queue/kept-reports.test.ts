@@ -48,7 +48,7 @@ async function readTypes(tenant: TenantRef, jobId: string): Promise<readonly Eve
   return (await queue.job(tenant, jobId))?.events.map(({ type }) => type) ?? [];
 }
 
-/** A job of this tenant, in its owner's hands. */
+/** A job of this tenant, pulled by its owner. */
 async function inHand() {
   const around = await world();
   const jobId = await accept(around.tenant);
@@ -378,7 +378,7 @@ test("a request that was counted before is queued whatever its window says, and 
   expect(await queue.accept(tenant, null, newJob({ idempotency }))).toMatchObject({ kind: "replayed", rate: none });
   const other = { key: "k", fingerprint: "g" };
   expect(await queue.accept(tenant, null, newJob({ idempotency: other }))).toMatchObject({ kind: "conflict" });
-  // In one call with requests that count.
+  // Accepted in one call with counted requests.
   const together = [null, 2, null, 2].map((limit) => queue.accept(tenant, limit, newJob()));
   const kinds = (await Promise.all(together)).map(({ kind }) => kind);
   expect(kinds).toEqual(["accepted", "accepted", "accepted", "limited"]);

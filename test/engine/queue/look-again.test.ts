@@ -73,13 +73,13 @@ test("jobs that are looked up at one time share calls, and a tenant's list is re
   for (let n = 0; n < 50; n += 1) await accept(tenant);
   await queue.putSuppression(tenant, "bob@example.com", "manual");
   const jobs = await pullOne(lease, "acme");
-  // The first call brings the script.
+  // The first call loads the script.
   await queue.lookAgain(lease, first(jobs));
   const { scripts, commands } = await measureRedisUse(redis.client, () =>
     Promise.all(jobs.map((job) => queue.lookAgain(lease, job))),
   );
   // Two go out alone, all others behind them.
   expect(scripts).toBe(3);
-  // Of each job the lease, the record and the recipient; of a tenant whether there is a list, and what is erased.
+  // Per job: the lease, the record and the recipient; per tenant: whether there is a list, and the erasures.
   expect(commands).toBe(3 * 50 + 2 * scripts);
 });

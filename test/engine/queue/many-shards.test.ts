@@ -25,7 +25,7 @@ async function scriptCalls(): Promise<number> {
   return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0);
 }
 
-/** As many shards as there are, each with a queued job or several. */
+/** As many shards as possible, each with one queued job or several. */
 async function worlds(count: number, jobs = 1, payload = "{}") {
   const all = [];
   for (let i = 0; i < count; i += 1) {
@@ -41,7 +41,7 @@ function pullFrom(after: string | null = null): TenantQueuePull {
   return { tenantQueue: ACME_MAIL, after, entriesMax: 64, bytesMax: ROOM };
 }
 
-/** All asked at one time: the first two go out alone, the others in one call. */
+/** All asked at one time: the first two calls go out alone, the others in one call. */
 function pullAll(leases: readonly Lease[], tenantQueues: readonly TenantQueuePull[], bytesMax = ROOM) {
   return Promise.all(leases.map((lease) => queue.pull(lease, { ...PULL, tenantQueues, bytesMax })));
 }

@@ -52,7 +52,7 @@ test("an unreadable entry leaves its tenant queue, and its neighbours are handed
   const { tenant, lease, prefix } = await world();
   const tenantQueue = `${prefix}:box:acme/e`;
   const ids = [await accept(tenant)];
-  // Not an entry, without its field, and one whose template is no JSON text: only its reader finds that.
+  // Not an entry, one without its field, and one whose template is no JSON text: only its reader finds that.
   await redis.client.xadd(tenantQueue, "*", "p", "garbage\nwith secrets");
   await redis.client.xadd(tenantQueue, "*", "q", "x");
   await redis.client.xadd(tenantQueue, "*", "p", `${jobIds.next()} e0 ann@example.com\t"a\\u00zz"\n{}`);
@@ -149,7 +149,7 @@ test("jobs of an unknown channel wait for a process that knows it", async () => 
   telemetry.counted.length = 0;
   expect(await watched.pull(lease, PULL)).toMatchObject({ ready: [ACME_MAIL] });
   expect(telemetry.counted).toEqual([]);
-  // From here the shard's next owner hears of them.
+  // From here on the shard's next owner receives them.
   expect(await redis.client.smembers(`${prefix}:held`)).toContain("acme/z");
 });
 

@@ -16,7 +16,7 @@ async function twoWorlds(): Promise<[World, World]> {
   return [await world("acme"), await world("globex")];
 }
 
-/** Each gets one row more. */
+/** Each gets another row. */
 async function sendOne(...worlds: readonly World[]): Promise<void> {
   for (const { tenant, lease } of worlds) {
     await accept(tenant);
@@ -57,7 +57,7 @@ test("several shards' rows form one batch, and an empty shard has no part in it"
   const batch = first(batches);
   expect([batch.state, listShards(batch)]).toEqual(["frozen", [one.tenant.shard, two.tenant.shard]]);
   expect(batch.pieces.map(({ rows }) => rows.map(({ tenantId }) => tenantId))).toEqual([["acme"], ["globex"]]);
-  // It lacks the rows that came meanwhile.
+  // It lacks the rows that arrived meanwhile.
   await sendOne(one, idle);
   const again = await record([two.recorder, one.recorder]);
   expect(again.batches).toEqual([{ ...batch, state: "found" }]);

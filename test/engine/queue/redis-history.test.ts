@@ -48,7 +48,7 @@ describe("settle", () => {
     await accept(tenant);
     const job = first(await pullOne(lease, "acme"));
     await queue.settle(lease, [sent(job)]);
-    // Where Redis forgot its last writes, an id can come again.
+    // After Redis lost its last writes, an id can come again.
     const other = jobIds.next();
     await redis.client.xadd(`${prefix}:box:acme/e`, job.entryId, "p", `${other} e0 bob@example.com\n{}`);
     await queue.settle(lease, [sent(job)]);

@@ -48,7 +48,7 @@ describe("accept", () => {
 
   test("a window that was used up within one slice has room again after sixty seconds, not after the slice", async () => {
     const { tenant, prefix } = await world();
-    // The slice at the edge of the window as long as the second lasts in which the request comes.
+    // The slice at the edge of the window, as long as the second that the request falls into.
     const atTheEdge = async (lastMs: number) => {
       for (;;) {
         const second = Number((await redis.client.time())[0]);

@@ -1,12 +1,17 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
 
-/** Where a connection breaks: as it sends the text, or when the text's reply comes. Redis has the text in the second case only. */
+/**
+ * Where a connection breaks: while it sends the text, or when the text's reply arrives. Redis has the text in the
+ * second case only.
+ */
 interface Break {
   readonly text: string;
   readonly at: "request" | "reply";
 }
 
-/** A wire to Redis, on which connections fall silent or break at a chosen moment. New ones work unless it is mute. */
+/**
+ * A wire to Redis, on which connections fall silent or break at a chosen moment. New ones work unless `isMute` is set.
+ */
 export class RedisWire {
   private readonly sockets = new Set<Socket>();
   private next: Break | null = null;

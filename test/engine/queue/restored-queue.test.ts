@@ -40,7 +40,7 @@ test("after a restore every event comes behind those that may have been told bef
   expect(await notSentBefore(options())).toBeNull();
   const next = await eventIdNow();
   expect(next).toBeGreaterThan(lastEventId);
-  // Repeated, it never sets a clock back.
+  // A repeat never sets a clock back.
   const cutMs = Date.now();
   await prepareRestoredQueue(options(), { cutMs, lastEventId: 0, queued: "fail" });
   expect(await eventIdNow()).toBeGreaterThan(next);

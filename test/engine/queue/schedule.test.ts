@@ -177,7 +177,7 @@ test("a job that its owner has pulled stays, and the owner is asked", async () =
   expect(asked).toEqual([[at.tenant.shard, { ...ACME_MAIL }, jobId]]);
   stop();
   await queue.settle(at.lease, [retryIn(job, 0)], null);
-  // Its retry is with the owner again.
+  // Its owner has pulled its retry again.
   await pullOne(at.lease, "acme");
   expect(await queue.cancel(at.tenant, jobId)).toBe("asked");
 });

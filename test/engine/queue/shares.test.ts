@@ -30,7 +30,7 @@ function ask(tenant: TenantRef, quota: NewJob["quota"] & object, overrides: Part
   return queue.accept(tenant, PER_MINUTE, newJob({ payload: PAYLOAD, quota, ...overrides }));
 }
 
-/** "<jobs> <bytes>"; what follows is of the rate window. */
+/** "<jobs> <bytes>"; the rest belongs to the rate window. */
 async function readLoad(prefix: string): Promise<string | undefined> {
   return (await redis.client.hget(`${prefix}:tenants`, "acme"))?.split(" ").slice(0, 2).join(" ");
 }

@@ -15,7 +15,7 @@ function halfHung(): RedisConnection {
     evalsha: (_sha: string, _keys: number, key: string, verb: string, owner: string) =>
       answer(key, verb === "beat" ? [owner, "1"] : "token"),
   };
-  // The two commands that leases are kept with.
+  // The two commands that maintain leases.
   return connection as unknown as RedisConnection;
 }
 

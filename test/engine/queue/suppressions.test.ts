@@ -47,7 +47,7 @@ async function acquired(): Promise<Lease> {
   return got;
 }
 
-/** Why a message of the tenant to this address would be suppressed, as its next pull says. */
+/** The reason why a message of the tenant to this address would be suppressed, according to its next pull. */
 async function reasonFor(tenant: typeof acme, recipient: string, about: Partial<NewJob> = {}): Promise<string | null> {
   const base = { jobId: jobIds.next(), channel: "email", recipient, payload: '{"to":"x"}', idempotency: null } as const;
   const job = { ...base, ...about };
@@ -100,7 +100,7 @@ test.each(TOPICAL)("a topic's suppression stops messages on it alone; the topic 
   expect(await about("product news")).toBe("unsubscribed from product news");
   expect([await about("product"), await about("news"), await nothing()]).toEqual([null, null, null]);
   expect(await reasonFor(acme, "bob@example.com", { ...given, topic: "product news" })).toBeNull();
-  // One for all messages stops every topic, and is the one that is named.
+  // An entry for all messages stops every topic, and is the one that is reported.
   await queue.putSuppression(acme, "ann@example.com", "bounced");
   expect([await about("product news"), await about("receipts"), await nothing()]).toEqual(Array(3).fill("bounced"));
   await queue.removeSuppression(acme, "ann@example.com");

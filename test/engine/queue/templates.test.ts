@@ -5,7 +5,7 @@ import { accept, failed, first, pullOne, queue, record, redis, sent, useQueueWor
 
 useQueueWorld();
 
-/** All that JSON escapes, and what a line or a pattern could stumble over. */
+/** All characters that JSON escapes, and others on which a line or a pattern could stumble. */
 const NAMES = ["welcome", 'a "quoted\\" / 名 % é one', "\u2028", ""];
 
 async function pulled(at: Awaited<ReturnType<typeof world>>, after: string | null = null): Promise<QueuedJob> {

@@ -11,20 +11,20 @@ import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { type RedisServer, startRedis } from "../../support/redis.ts";
 
-/** A key's content in the order that its type has (sets sorted), and when it expires on the test's clock. */
+/** A key's content in its type's order (sets sorted), and when it expires on the test's clock. */
 export interface DumpedKey {
   readonly value: unknown;
   readonly expiresMs: number | null;
 }
 
-/** Where the scripts find the time. */
+/** The key from which the scripts read the time. */
 const NOW_KEY = "test:now";
-/** All lives that the queue, and the test, give to keys: real time that passes in between is rounded away. */
+/** All lifetimes that the queue, and the test, give to keys: real time that passes in between is rounded away. */
 const LIFETIMES_MS = [45_000, 60_000, 62_000, 900_000, 3_600_000, 21_600_000, 86_400_000, 93_600_000, 172_800_000];
 
 /**
- * The queue on a real Redis, at a time of the test's choosing: what its scripts ask of TIME comes from a key, stream
- * entries get their ids from there, and keys expire when that time has passed, not before.
+ * The queue on a real Redis, at a time of the test's choosing: scripts read TIME from a key, stream entries get their
+ * ids from it, and keys expire when that time has passed, not before.
  */
 export class TimedRedis {
   private readonly expiries = new Map<string, number>();
@@ -67,7 +67,7 @@ export class TimedRedis {
 
   async reset(nowMs: number): Promise<void> {
     await this.server.client.flushall();
-    // The commands before a list that failed.
+    // The commands before a failed list.
     await this.mailHeard();
     this.released.length = 0;
     this.expiries.clear();
@@ -88,7 +88,7 @@ export class TimedRedis {
     if (gone.length > 0) await this.server.client.del(gone);
   }
 
-  /** A front door whose next call gets lost, on its way there or back; it then repeats it. */
+  /** A front door whose next call is lost, on its way there or back; it then repeats it. */
   acceptorThatLoses(way: "there" | "back"): Acceptor {
     this.lossy.loses = way;
     const clock = { ...impatientClock, nowMs: () => this.time.nowMs };
@@ -101,9 +101,9 @@ export class TimedRedis {
     return new Retrier(this.lossy.redis, impatientClock, new ChannelLetters(CHANNELS));
   }
 
-  /** The shards whose mail was announced since the last call. */
+  /** The shards with announced mail since the last call. */
   async mailHeard(): Promise<readonly number[]> {
-    // Heard on the same connection, and so after all that came before it.
+    // Received on the same connection, and so after all earlier messages.
     await new Promise<void>((resolve) => {
       const stop = this.queue.onChange(() => {
         stop();
@@ -116,7 +116,7 @@ export class TimedRedis {
     return heard;
   }
 
-  /** The leases whose release was told of since the last call; `mailHeard` first. */
+  /** The leases whose release was announced since the last call; call `mailHeard` first. */
   async releasesHeard(): Promise<readonly string[]> {
     return this.released.splice(0);
   }
@@ -148,7 +148,10 @@ export class TimedRedis {
 
 const NEVER = -1;
 
-/** Answers key, type, content, and its life (-1 for ever, -2 as before) of all; whose life is told lives on for years. */
+/**
+ * Returns key, type, content, and lifetime (-1 for ever, -2 as before) of all keys; a key with a reported lifetime
+ * lives on for years.
+ */
 const DUMP = `
 local out, far = {}, 1000000000000
 for _, key in ipairs(redis.call('KEYS', 'wb:*')) do
@@ -170,7 +173,7 @@ function toPairs(flat: string[] | string): Record<string, string> {
   return Object.fromEntries(pairs);
 }
 
-/** Loses a call when told to. */
+/** Loses a call on request. */
 class LossyConnection {
   readonly redis: Redis;
   loses: "there" | "back" | null = null;

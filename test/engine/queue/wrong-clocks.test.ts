@@ -51,7 +51,7 @@ test.each([2 * DAY_MS, 430 * DAY_MS])(
 
 test("a new owner goes by the earlier one of Redis' clock and its own", async () => {
   const { lease, prefix } = await world();
-  // The shard's first one, too, and if they are minutes apart.
+  // Also the shard's first pull, if they are minutes apart.
   for (const behindMs of [3 * MINUTE_MS, 2 * MINUTE_MS]) {
     setProcessClock(-behindMs);
     expect(Math.abs((await pull(lease, null)).shardTimeMs - Date.now() + behindMs)).toBeLessThan(MINUTE_MS / 2);
@@ -60,7 +60,7 @@ test("a new owner goes by the earlier one of Redis' clock and its own", async ()
   const agreedMs = await agreeOn(prefix, -2 * DAY_MS);
   setProcessClock(-2 * DAY_MS + MINUTE_MS);
   expect(Math.abs((await pull(lease, null)).shardTimeMs - agreedMs - MINUTE_MS)).toBeLessThan(MINUTE_MS / 2);
-  // Both say so: everything stood still for two days.
+  // Both show it: everything stood still for two days.
   await agreeOn(prefix, -2 * DAY_MS);
   setProcessClock(0);
   expect(Math.abs((await pull(lease, null)).shardTimeMs - Date.now())).toBeLessThan(MINUTE_MS);
@@ -78,7 +78,7 @@ test("the shard's time follows clocks that stay ahead of it, and none that is ah
   let timeMs = fromMs;
   while (timeMs < fromMs + 9 * MINUTE_MS) timeMs = (await pull(lease, timeMs + MINUTE_MS / 2)).shardTimeMs;
   expect(timeMs).toBeLessThan(fromMs + 10 * MINUTE_MS);
-  // The process's own clock is right again for a while, and so the count begins anew.
+  // The process's own clock is right again for a while, so the count begins anew.
   setProcessClock(-8 * HOUR_MS);
   for (let pulls = 0; pulls < 4; pulls += 1) timeMs = (await pull(lease, timeMs + MINUTE_MS / 2)).shardTimeMs;
   setProcessClock(0);

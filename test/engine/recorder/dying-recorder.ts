@@ -42,7 +42,7 @@ const writer = new ClickHouseEventWriter(dyingBetween, { database: DYING_DATABAS
 const ports = { clock: systemClock, random: systemRandom, telemetry: new QuietTelemetry() };
 const queue = new RedisQueue({ channels: CHANNELS, address: { kind: "socket", path: redisPath }, ...ports });
 await queue.start();
-// Whoever held the leases was killed.
+// The former holder of the leases was killed.
 await queue.forgetOwners(2);
 new Recorder({
   ...ports,

@@ -23,7 +23,7 @@ const SEEDS = wantedPath === undefined ? [1] : [];
 /** Events of a run lie within so many milliseconds. */
 const SPAN = 40;
 
-/** Numbers pick from what there is when the command runs, so that any part of a list can run. */
+/** Numbers pick from the current state when the command runs, so that any part of a list can run. */
 type Command =
   | { readonly kind: "write"; readonly rows: readonly RowPick[] }
   /** A batch again, under its token. */
@@ -61,7 +61,7 @@ const CHANNEL_OF_JOB = ["email", "email", "whatsapp", "wallet"] as const;
 
 const tenant = fc.constantFrom(0, 0, 0, 1);
 const job = fc.nat({ max: CHANNEL_OF_JOB.length - 1 });
-// As it comes out of JSON: a negative zero, for one, does not.
+// The value as it comes out of JSON, which has no negative zero, for example.
 const result = fc
   .dictionary(fc.string({ unit: "binary", maxLength: 5 }), fc.jsonValue({ maxDepth: 1 }), { maxKeys: 2 })
   .map((value): JsonObject => {
@@ -187,7 +187,7 @@ class EventStorePair {
     const page = await stored.reader.page(asked);
     const expected = this.memory.pageNow(asked);
     if (!this.hasCopies) return expect(page).toEqual(expected);
-    // Copies take up room: a page may hold less than it could. It is never wrong about the next page.
+    // Copies take up space: a page may hold less than it could. It is never wrong about the next page.
     expect(page.events).toEqual(expected.events.slice(0, page.events.length));
     expect(page.hasMore || isWhole(page, expected)).toBe(true);
     expect(page.events.length > 0 || expected.events.length === 0).toBe(true);
@@ -209,7 +209,7 @@ class EventStorePair {
 
   private buildQuery({ tenant: at, from, to, ...rest }: QueryPick): EventQuery {
     const [a, b] = [this.idAt(from), this.idAt(to)];
-    // An empty range is asked for now and then, not half of the time.
+    // An empty range is requested now and then, not half of the time.
     const [fromEventId, toEventId] = rest.limit === 3 ? [a, b] : [Math.min(a, b), Math.max(a, b)];
     return { ...rest, tenantId: this.tenant(at), fromEventId, toEventId };
   }

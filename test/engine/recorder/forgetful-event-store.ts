@@ -12,7 +12,10 @@ let tokens = 0;
 
 export const newToken = () => `s1:${(tokens += 1)}-0/${tokens}-9`;
 
-/** A writer for whom time passes in leaps, into tables that remember one insert each: ten thousand need not be made. */
+/**
+ * A writer whose time passes in leaps, into tables that remember one insert each, so that ten thousand are not
+ * necessary.
+ */
 export class ForgetfulEventStore {
   private skippedMs = 0;
   readonly writer: ClickHouseEventWriter;
@@ -37,7 +40,7 @@ export class ForgetfulEventStore {
     }
   }
 
-  /** Whatever was written before is old from now on. */
+  /** All earlier writes are old from now on. */
   letTimePass(): void {
     this.skippedMs += LONG_MS;
   }
@@ -51,7 +54,7 @@ export class ForgetfulEventStore {
     }
   }
 
-  /** As a recorder does: again, later, until it succeeds. */
+  /** As a recorder does: repeats it later until it succeeds. */
   async complete(token: string, rows: readonly StoredEventRow[]): Promise<{ outcome: WriteOutcome; tries: number }> {
     for (let tries = 1; ; tries += 1) {
       try {

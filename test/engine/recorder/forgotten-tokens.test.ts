@@ -71,14 +71,14 @@ test.each([
     eventStore.letTimePass();
     const { outcome, tries } = await eventStore.complete(token, rows);
     expect(outcome.wereThere).toBe(true);
-    // Not at the first look: an insert that was given up may still be at work. A job\'s state replaces itself.
+    // Not at the first check: an abandoned insert may still be running. A job\'s state replaces itself.
     expect(tries).toBe(table === "jobs" ? 1 : 2);
     await expectStoredOnce(eventStore.clickhouse, eventStore.database, rows);
   },
   90_000,
 );
 
-/** Makes the sums anew, of the events that are there and this condition names. */
+/** Recomputes the sums from the existing events that match this condition. */
 async function resum({ clickhouse, database }: ForgetfulEventStore, which: string): Promise<void> {
   for (const [table, of] of [
     ["events_hourly", "toStartOfHour"],

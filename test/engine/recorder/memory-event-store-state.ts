@@ -5,8 +5,8 @@ import type { FailedJob } from "../../../src/domain/jobs/retry.ts";
 /**
  * An event store's state, as a machine without time or network of its own: every call takes effect and answers at once.
  *
- * L1. It answers what the event store in ClickHouse answers: a model test runs both side by side.
- * L2. A token's rows are stored once; an event that came under two tokens is shown once.
+ * L1. It answers as the event store in ClickHouse does: a model test runs both side by side. L2. A token's rows are
+ * stored once; an event that came under two tokens is shown once.
  */
 export class EventStoreState {
   private readonly tokens = new Set<string>();

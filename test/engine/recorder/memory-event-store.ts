@@ -17,8 +17,8 @@ import { EventStoreState } from "./memory-event-store-state.ts";
 import type { Weather } from "./memory-recorder-queue.ts";
 
 /**
- * An event store in memory that checks, with every insert, what a recorder owes it. It forgets tokens as ClickHouse does, so
- * that rows which it has are stored again unless it is told that they may be there.
+ * An event store in memory that checks, with every insert, a recorder's obligations. It forgets tokens as ClickHouse
+ * does, so that existing rows are stored again unless the call says that they may be there.
  */
 export class MemoryEventStore implements EventWriter, EventReader {
   readonly rows: StoredEventRow[] = [];
@@ -28,7 +28,7 @@ export class MemoryEventStore implements EventWriter, EventReader {
   writes = 0;
   /** Tokens that are remembered. */
   tokensMax = Number.POSITIVE_INFINITY;
-  /** Rows that are never taken. */
+  /** Rows that are never accepted. */
   refuses: (row: StoredEventRow) => boolean = () => false;
   private readonly state = new EventStoreState();
   private readonly batches = new Map<string, string>();

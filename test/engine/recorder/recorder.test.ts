@@ -14,7 +14,7 @@ import { lossy, MemoryRecorderQueue, type Weather } from "./memory-recorder-queu
 
 const CALM: Weather = { failing: 0, delayMsMax: 10 };
 
-/** A queue, an event store and a clock, and what belongs to the tests that run recorders on them. */
+/** A queue, an event store and a clock, and helpers of the tests that run recorders on them. */
 class Scene {
   readonly clock = new VirtualClock();
   readonly random: SeededRandom;
@@ -62,7 +62,7 @@ class Scene {
     this.queue.append(shard, rows);
   }
 
-  /** Every row that was appended is in the event store, once. Their order was checked as they came. */
+  /** Every appended row is in the event store, once. Their order was checked on arrival. */
   expectAllRecorded(): void {
     const ids = (rows: readonly StoredEventRow[]) => rows.map(({ eventId }) => eventId).sort((a, b) => a - b);
     expect(ids(this.eventStore.rows)).toEqual(ids(this.appended));
@@ -206,7 +206,7 @@ describe("a recorder", () => {
     expect(scene.queue.waiting()).toBe(0);
     const ids = scene.eventStore.rows.filter(({ tenantId }) => tenantId === "t0").map(({ eventId }) => eventId);
     expect(ids).toEqual(scene.appended.map(({ eventId }) => eventId));
-    // Nor did the event store have to say so.
+    // Nor did the event store have to report it.
     expect(scene.telemetry.lines.filter((line) => line.startsWith("error"))).toEqual([]);
     await stopped(scene, second);
   });
@@ -378,7 +378,7 @@ describe("the shards of a recorder", () => {
     expect(scene.queue.waiting()).toBe(6);
     expect(scene.eventStore.rows.map(({ tenantId }) => tenantId)).not.toContain("t2");
     await stopped(scene, recorder);
-    // Once it fits again.
+    // Runs once it fits again.
     const next = scene.recorder();
     next.start();
     await scene.clock.advance(limits.takeoverMsMax);

@@ -20,7 +20,7 @@ const newEventStore = () => engine.eventStore(`refusing_${(databases += 1)}`);
 const setAside = ({ reading, target }: TestEventStore) =>
   reading.rows(`SELECT tenant_id, fault, row FROM ${target.database}.refused_rows ORDER BY row`);
 
-/** The row, as no table takes it. */
+/** The row in a form that every table refuses. */
 const POISON: readonly (readonly [string, (row: StoredEventRow) => StoredEventRow])[] = [
   ["a type that the enum does not have", (row) => ({ ...row, type: "exploded" as EventType })],
   [

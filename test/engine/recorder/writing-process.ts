@@ -1,6 +1,7 @@
 /**
- * A process that inserts one batch into an event store and is killed meanwhile: `bun writing-process.ts <folder> <database>
- * <file with the batch> <table> <ms>`. It dies so long after a part of that table has appeared on disk. Started by the tests.
+ * A process that inserts one batch into an event store and is killed meanwhile: `bun writing-process.ts <folder>
+ * <database> <file with the batch> <table> <ms>`. It dies that long after a part of that table has appeared on disk.
+ * Started by the tests.
  */
 import { readdirSync } from "node:fs";
 import { ClickHouse } from "../../../src/events/clickhouse.ts";
@@ -19,7 +20,7 @@ const clickhouse = new ClickHouse({
 const [[paths] = []] = await clickhouse.rows(
   `SELECT data_paths[1] FROM system.tables WHERE database = '${database}' AND name = '${table}'`,
 );
-/** Merges make others. */
+/** Merges create other parts. */
 const inserted = () => readdirSync(String(paths)).filter((name) => /^\d+_\d+_\d+_0$/.test(name));
 const before = new Set(inserted());
 

@@ -1,13 +1,10 @@
 import Ajv2020, { type ValidateFunction } from "ajv/dist/2020";
 import type { Schema } from "./documented.ts";
 
-/** Why a value is not what a schema says, or null. */
+/** Returns why a value violates a schema, or null. */
 export type Check = (value: unknown) => string | null;
 
-/**
- * Checks values by the document's schemas. A word in them that JSON Schema does not have, or an unknown format, is an
- * error.
- */
+/** Checks values by the document's schemas. An unknown keyword or format in them is an error. */
 export class DocumentSchemas {
   private readonly ajv = new Ajv2020({ strictTypes: false, strictRequired: false, formats: FORMATS });
   private readonly requests = new Map<Schema, Check>();
@@ -30,7 +27,7 @@ export class DocumentSchemas {
     });
   }
 
-  /** The schema itself where it is a reference. */
+  /** Resolves a reference to its schema. */
   private resolved(schema: Schema): Schema {
     if (schema.$ref === undefined) return schema;
     const found = this.components[schema.$ref.slice(PREFIX.length)];
@@ -95,7 +92,7 @@ function remembered(checks: Map<Schema, Check>, schema: Schema, make: () => Chec
   return check;
 }
 
-/** A schema that says what both say. */
+/** A schema that combines both. */
 function both(one: Schema, other: Schema): Schema {
   return {
     ...one,
@@ -105,7 +102,7 @@ function both(one: Schema, other: Schema): Schema {
   };
 }
 
-/** A member that both name is what both say of it: values of one alone would hardly ever be values of the other. */
+/** A member that both name has to satisfy both: values of one alone would hardly ever fit the other. */
 function bothMembers(
   ones: Readonly<Record<string, Schema>> = {},
   others: Readonly<Record<string, Schema>> = {},
@@ -121,7 +118,7 @@ function mapValues<T>(all: Readonly<Record<string, T>>, change: (value: T) => ob
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
 const DATE_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z$/;
 
-/** As strict as what the service writes: times are in UTC, UUIDs in lower case. */
+/** As strict as the service's output: times are in UTC, UUIDs in lower case. */
 const FORMATS = {
   date: (text: string) => DATE.test(text) && isDay(text),
   "date-time": (text: string) => DATE_TIME.test(text) && isDay(text.slice(0, 10)) && !Number.isNaN(Date.parse(text)),
@@ -131,7 +128,7 @@ const FORMATS = {
   binary: true as const,
 };
 
-/** The calendar has it: 2026-02-30 becomes another day. */
+/** Checked against the calendar: 2026-02-30 becomes another day. */
 function isDay(text: string): boolean {
   const day = new Date(`${text}T00:00:00Z`);
   return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text);

@@ -22,12 +22,12 @@ const OF_TRANSPORT = new Set([
   "x-robots-tag",
 ]);
 
-/** Declared headers that not each answer carries. */
+/** Declared headers that are not in each answer. */
 const SOMETIMES = new Set(["idempotency-replayed"]);
-/** The same, with this status. */
+/** The same with this status. */
 const SOMETIMES_WITH: Readonly<Record<number, string>> = { 401: "retry-after" };
 
-/** In what an answer differs from what the document says of its operation. */
+/** Returns how an answer differs from the document's description of its operation. */
 export function differences(schemas: DocumentSchemas, operation: Documented, seen: Seen): readonly string[] {
   const answer = operation.answers[seen.status];
   if (answer === undefined) return [`the status ${seen.status} is not declared`];
@@ -71,12 +71,12 @@ function extractMediaType(type: string | null): string | undefined {
   return type?.split(";")[0]?.trim();
 }
 
-/** A header's text as what its schema is about. */
+/** Converts a header's text to the type that its schema describes. */
 function typed({ type }: Schema, text: string): unknown {
   return type === "integer" || type === "number" ? Number(text) : text;
 }
 
-/** Undefined: it is no JSON, which no schema takes. */
+/** Undefined: it is no JSON, which no schema accepts. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

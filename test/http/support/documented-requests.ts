@@ -5,7 +5,7 @@ import type { Request } from "../../security/support/probe.ts";
 import type { Documented, Parameter, Schema } from "./documented.ts";
 import type { SchemaValues } from "./schema-values.ts";
 
-/** A request to one operation, without what says who sends it, and what is special about it. */
+/** A request to one operation, without credentials, and a description of the case. */
 export interface Case {
   readonly operation: Documented;
   readonly how: string;
@@ -15,19 +15,19 @@ export interface Case {
 const JSON_TYPE = "application/json";
 const NO_JSON = ["", "{", '"', "{'a': 1}", "\u0000"];
 const TOO_LARGE = JSON.stringify("x".repeat(10 * 1024 * 1024));
-/** How the case with it is called. */
+/** The name of the case with it. */
 export const LARGE_BODY = "its body is too large";
 const WRONG_TYPES = ["text/plain", "application/xml", ""];
 /** Among so many generated bodies, the longest has nearly all members. */
 const SAMPLES = 30;
-/** Query texts of which some are out of any schema that says something. */
+/** Query texts, some of which violate any schema with a rule. */
 const QUERY_TEXTS = ["", "no-such-value", "0", "-1", "1.5", "1e3", "2026-02-30", "null"];
 
-/** Requests to an operation, made of what the document says and of one call that works. */
+/** Requests to an operation, built from the document and from one valid call. */
 export class DocumentedRequests {
   /**
-   * `call`: one that works, with new names for what it makes. `fixed`: members and parameters whose rules no schema can
-   * tell; they are as in that call.
+   * `call`: makes a valid call, with new names for the objects that it creates. `fixed`: members and parameters whose
+   * rules no schema can express; they keep the values of that call.
    */
   constructor(
     private readonly values: SchemaValues,
@@ -36,7 +36,7 @@ export class DocumentedRequests {
     private readonly fixed: readonly string[],
   ) {}
 
-  /** The call that works, the document's examples, and what its schemas take. */
+  /** The valid call, the document's examples, and values that its schemas accept. */
   good(count: number): readonly Case[] {
     const bodies = [...this.examples(), ...this.generatedBodies(count)];
     return [
@@ -77,7 +77,7 @@ export class DocumentedRequests {
     return [...texts].map((text) => this.case(`with ${text}`, { body: text }));
   }
 
-  /** The call that works, with null for each member that it may leave out, but not inside the members of these names. */
+  /** The valid call, with null for each optional member, but not inside the members of these names. */
   nulls(others: readonly string[]): readonly Case[] {
     const { schema } = this;
     const { body } = this.call();
@@ -86,7 +86,7 @@ export class DocumentedRequests {
     return [this.case(`with ${text}`, { body: text })];
   }
 
-  /** Where objects of its body may have members that the document does not name. */
+  /** The positions at which objects of its body may have members that the document does not name. */
   openObjects(): readonly string[] {
     return this.schema === null ? [] : [...new Set(this.values.open(this.schema))].sort();
   }
@@ -125,14 +125,14 @@ export class DocumentedRequests {
     return this.values.good(this.schema, count).map((body) => this.withFixed(without(body, this.fixed)));
   }
 
-  /** With the fixed members that the working call has. */
+  /** With the fixed members of the valid call. */
   private withFixed(body: Json): Json {
     const { body: own } = this.call();
     if (!isJsonObject(body) || !isJsonObject(own)) return body;
     return { ...body, ...Object.fromEntries(Object.entries(own).filter(([name]) => this.fixed.includes(name))) };
   }
 
-  /** Without each optional parameter of the working call, and with values of each that is not fixed. */
+  /** Without each optional parameter of the valid call, and with values of each that is not fixed. */
   private queries(count: number): readonly Readonly<Record<string, string>>[] {
     const { query = {} } = this.call();
     const optional = this.parameters("query").filter(({ required }) => !required);

@@ -49,7 +49,7 @@ export interface DocumentedAnswer {
   readonly content: Readonly<Record<string, MediaType>>;
 }
 
-/** An operation with all that the document says of it; references to answers and headers are followed. */
+/** An operation with its whole description in the document; references to answers and headers are followed. */
 export interface Documented extends Operation {
   readonly parameters: readonly Parameter[];
   readonly description: string;
@@ -59,7 +59,7 @@ export interface Documented extends Operation {
 }
 
 export interface ApiDocument {
-  /** In the order of `CALLS`: those that remove things are the last. */
+  /** In the order of `CALLS`: operations that remove objects are last. */
   readonly operations: readonly Documented[];
   readonly schemas: Readonly<Record<string, Schema>>;
 }

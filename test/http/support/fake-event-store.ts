@@ -29,11 +29,11 @@ export class FakeEventStore
   readonly events: (TenantEvent & { readonly tenantId: string })[] = [];
   readonly jobs: JobRecord[] = [];
   readonly monthly: MonthlyEvents[] = [];
-  /** Rejects every call, as an event store that is away does. */
+  /** Rejects every call, as an unavailable event store does. */
   failure: Error | null = null;
   readonly queries: EventQuery[] = [];
   readonly settleMs = 0;
-  /** Reads of those who follow the events. */
+  /** Reads of clients that follow the events. */
   follows = 0;
 
   async page(query: EventQuery): Promise<EventPage> {

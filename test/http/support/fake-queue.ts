@@ -47,22 +47,22 @@ export class FakeQueue
     JobErasure,
     WaitingJobs
 {
-  /** Jobs that their owner has, and does not give up. */
+  /** Jobs that their owner holds, and does not give up. */
   readonly held = new Set<string>();
   readonly queued: { readonly tenantId: string; readonly job: NewJob }[] = [];
   readonly jobs = new Map<string, JobRecord>();
   /** "<tenant> <address>" of each recipient that the index holds. */
   readonly suppressed = new Set<string>();
-  /** Rejects the next calls, as a store that is away does. */
+  /** Rejects the next calls, as an unavailable store does. */
   failure: Error | null = null;
-  /** Whether no tenant has room for a further idempotency key, of a message or of a batch. */
+  /** Whether no tenant has space for a further idempotency key, of a message or of a batch. */
   hasKeysFull = false;
   private failing: { calls: number; readonly failure: Error } | null = null;
   counted = 0;
-  /** Calls that count requests, whatever came of them. */
+  /** Calls that count requests, whatever their result. */
   asked = 0;
   private readonly used = new Map<string, number>();
-  /** By the base of their jobs' ids. */
+  /** Batches by the base of their jobs' ids. */
   private readonly batches = new Map<string, { readonly queued: Set<number>; refused: string | null }>();
   private readonly keys = new Map<string, { readonly fingerprint: string; readonly jobId: string }>();
 
@@ -153,7 +153,7 @@ export class FakeQueue
     if (batch !== undefined) batch.refused = refused;
   }
 
-  /** Rejects the calls after so many. */
+  /** Rejects all calls after this many. */
   failAfter(calls: number, failure: Error): void {
     this.failing = { calls, failure };
   }
@@ -179,12 +179,12 @@ export class FakeQueue
     return "canceled";
   }
 
-  /** All windows have room again. */
+  /** Empties all windows. */
   emptyWindows(): void {
     this.used.clear();
   }
 
-  /** The jobs of the tenant have ended. */
+  /** Ends the jobs of the tenant. */
   endJobs(tenantId: string): void {
     for (const { job } of this.queued.filter((entry) => entry.tenantId === tenantId)) {
       const record = this.jobs.get(job.jobId);
@@ -236,7 +236,7 @@ export class FakeQueue
     return this.queued.filter((entry) => entry.tenantId === tenantId).length;
   }
 
-  /** As a queue whose owner hands the jobs out at once. */
+  /** Behaves as a queue whose owner hands the jobs out at once. */
   async eraseJobs({ tenantId }: TenantRef, recipient: string): Promise<ErasedJobs> {
     await this.answer();
     const own = this.queued.filter((entry) => entry.tenantId === tenantId && entry.job.recipient === recipient);
@@ -285,7 +285,7 @@ export class FakeQueue
   }
 
   private async answer(): Promise<void> {
-    // A turn of the event loop, as the network takes.
+    // A turn of the event loop, as the network would take.
     await new Promise((resolve) => setImmediate(resolve));
     if (this.failing !== null && this.failing.calls-- === 0) {
       this.failure = this.failing.failure;

@@ -54,7 +54,7 @@ const PLATFORM: PlatformCredentials = {
   google: null,
 };
 
-/** The newer one first, while it is rotated. */
+/** The newer one first during a rotation. */
 export const WEBHOOK_SECRETS = ["webhook-secret-of-the-tests", "webhook-secret-before-that"] as const;
 
 export const OPERATOR_TOKEN = "operator-token-of-the-tests";
@@ -109,9 +109,9 @@ export class Front {
   readonly parts: CallbackPart[] = [];
   /** Returns the last sender to a number, and the time. */
   lastWritten: (phoneNumberId: string, from: readonly string[]) => number | null = () => null;
-  /** Where the chat provider lists templates; empty: nowhere. */
+  /** The address where the chat provider lists templates; empty: none. */
   graphUrl = "";
-  /** Rejects what the chat provider reports, as a queue that is away does. */
+  /** Rejects the chat provider's reports, as an unavailable queue does. */
   statusFailure: Error | null = null;
   readonly ports: ApiPorts;
   readonly server: Server;
@@ -289,29 +289,29 @@ export class Front {
     return (await must(this.registry.createKey(id))).api_key;
   }
 
-  /** A request of acme's. */
+  /** Makes a request of acme's. */
   request(method: string, path: string, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
     return this.fetch(path, { method, headers: { "X-API-Key": this.apiKey, ...headers } });
   }
 
-  /** A send of acme's; a body that is not text is written as JSON. */
+  /** Makes a send of acme's; a body that is not text is written as JSON. */
   send(body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
     return this.post("/v1/send/email", body, headers);
   }
 
-  /** A chat send of acme's. */
+  /** Makes a chat send of acme's. */
   sendChat(body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
     return this.post("/v1/send/whatsapp", body, headers);
   }
 
-  /** A post of acme's. */
+  /** Makes a post of acme's. */
   post(path: string, body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
     const text = typeof body === "string" ? body : JSON.stringify(body);
     const all = { "X-API-Key": this.apiKey, "Content-Type": "application/json", ...headers };
     return this.fetch(path, { method: "POST", headers: all, body: text });
   }
 
-  /** An operator's call. */
+  /** Makes an operator's call. */
   operate(method: string, path: string, body?: unknown): Promise<Answer> {
     const headers = { Authorization: `Bearer ${OPERATOR_TOKEN}`, "Content-Type": "application/json" };
     const init = body === undefined ? { method, headers } : { method, headers, body: JSON.stringify(body) };

@@ -2,13 +2,13 @@ import type { Clock } from "../../../src/domain/clock.ts";
 import type { PayloadRef, PayloadStore, StoredRef } from "../../../src/domain/jobs/payload-store.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 
-/** Large payloads in memory, and failures on order. */
+/** Large payloads in memory, with failures on demand. */
 export class MemoryPayloads implements PayloadStore {
   /** By "<tenant> <job>". */
   readonly stored = new Map<string, Uint8Array>();
-  /** All that were ever put. */
+  /** All payloads ever stored. */
   readonly puts: string[] = [];
-  /** Rejects the next calls, as a store that is away does. */
+  /** Rejects the next calls, as an unavailable store does. */
   failure: Error | null = null;
   private readonly storedMs = new Map<string, number>();
 

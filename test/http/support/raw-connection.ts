@@ -6,7 +6,7 @@ export interface RawAnswer {
   readonly body: string;
 }
 
-/** One TCP connection, written to byte by byte, for what HTTP clients do not let one send. */
+/** One TCP connection, written byte by byte, for requests that HTTP clients refuse to send. */
 export class RawConnection {
   private received = "";
   private ended = false;

@@ -3,33 +3,33 @@ import { isJsonObject, type Json, type JsonObject } from "../../../src/domain/te
 import type { DocumentSchemas } from "./document-schemas.ts";
 import type { Schema } from "./documented.ts";
 
-/** A value that differs from one that a schema takes, and how. */
+/** A value that differs from an accepted one, and the difference. */
 export interface Broken {
   readonly how: string;
   readonly value: Json;
 }
 
-/** Values of a schema: those that it takes, and those that it refuses. The same seed gives the same ones. */
+/** Values of a schema: accepted ones, and refused ones. The same seed gives the same values. */
 export class SchemaValues {
   constructor(
     private readonly schemas: DocumentSchemas,
     private readonly seed: number,
   ) {}
 
-  /** Values that the schema takes. */
+  /** Values that the schema accepts. */
   good(schema: Schema, count: number): readonly Json[] {
     const takes = this.schemas.request(schema);
     const values = this.generateValue(schema).filter((value) => takes(value) === null);
     return fc.sample(values, { seed: this.seed, numRuns: count });
   }
 
-  /** Whether a query may say this for a value of the schema. */
+  /** Whether a query may contain this text for a value of the schema. */
   takesText(schema: Schema, text: string): boolean {
     const isNumber = schema.type === "integer" || schema.type === "number";
     return this.schemas.request(schema)(isNumber ? numberOfText(text) : text) === null;
   }
 
-  /** Values that the schema refuses, each of which differs at one place from one that it takes. */
+  /** Values that the schema refuses, each of which differs in one position from an accepted one. */
   bad(schema: Schema, good: Json): readonly Broken[] {
     const takes = this.schemas.request(schema);
     return [...this.broken(schema, good)].filter(({ value }) => takes(value) !== null);
@@ -53,7 +53,9 @@ export class SchemaValues {
     }
   }
 
-  /** The value with null for each member that it lacks and may lack, at every depth but inside the members of these names. */
+  /**
+   * The value with null for each optional member that it lacks, at every depth but inside the members of these names.
+   */
   nulled(schema: Schema, value: Json, others: readonly string[]): Json {
     return this.schemas.alternatives(schema).reduce<Json>((filled, one) => {
       if (Array.isArray(filled)) return filled.map((item) => this.nulled(one.items ?? {}, item, others));
@@ -68,7 +70,7 @@ export class SchemaValues {
     }, value);
   }
 
-  /** Where objects may have members that the schema does not name, as paths of names. */
+  /** The positions at which objects may have members that the schema does not name, as paths of names. */
   *open(schema: Schema, path = ""): Generator<string> {
     for (const { type, properties = {}, items, ...one } of this.schemas.alternatives(schema)) {
       if (type === "object" && !isClosed({ ...one, properties })) yield path;
@@ -182,12 +184,12 @@ export class SchemaValues {
   }
 }
 
-/** Whether the schema names the members of an object, and takes no others. */
+/** Whether the schema names the members of an object, and allows no others. */
 function isClosed({ properties, patternProperties, additionalProperties = false }: Schema): boolean {
   return Object.keys(properties ?? {}).length > 0 && patternProperties === undefined && additionalProperties === false;
 }
 
-/** Whether the members that tell alternatives from one another have the values that this one needs. */
+/** Whether the members that distinguish alternatives have this one's values. */
 function isOfKind({ properties = {} }: Schema, value: JsonObject): boolean {
   return Object.entries(properties).every(
     ([name, { const: only }]) => only === undefined || value[name] === undefined || value[name] === only,
@@ -197,7 +199,7 @@ function isOfKind({ properties = {} }: Schema, value: JsonObject): boolean {
 const ANY = ["string", "integer", "boolean", "null"];
 const ELEMENTS_MAX = 3;
 const CHARS_MAX = 20;
-/** One of each type. */
+/** One value of each type. */
 const OTHERS: readonly Json[] = [null, true, 5, "no-such-value", [], {}];
 
 function generateString({
@@ -238,7 +240,7 @@ function* brokenNumber({ minimum, maximum, exclusiveMinimum }: Schema): Generato
   if (exclusiveMinimum !== undefined) yield { how: "is too small", value: exclusiveMinimum };
 }
 
-/** The number that digits are; anything else stays a text. */
+/** Converts digits to a number; leaves any other text as it is. */
 function numberOfText(text: string): number | string {
   return /^-?\d+(?:\.\d+)?$/.test(text) ? Number(text) : text;
 }

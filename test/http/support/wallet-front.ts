@@ -64,7 +64,7 @@ export class WalletFront {
     return pass;
   }
 
-  /** Does what a channel does with the last job. */
+  /** Treats the last job as a channel does. */
   async deliverLast(): Promise<Pass> {
     const { jobId } = this.lastJob;
     const pass = await this.lastPass();

@@ -152,7 +152,7 @@ function overview() {
 export class DashboardWorld {
   /** While true, the overview's stream is broken. */
   isStreamBroken = false;
-  /** Bodies of calls that would queue something again. */
+  /** Bodies of calls that would queue a job again. */
   readonly retries: unknown[] = [];
 
   private constructor(
@@ -166,7 +166,8 @@ export class DashboardWorld {
       sandbox: { messages: (to) => (to === null || to === MAIL.to ? [MAIL] : []), erase: () => 0 },
     });
     const readerToken = await fill(front);
-    // Tests on a busy machine take longer than a minute, and who is not told of changes trusts its memory no longer.
+    // Tests on a busy machine take longer than a minute, after which a process without notifications no longer trusts
+    // its memory.
     front.stores.start();
     const made: { world?: DashboardWorld } = {};
     const server = Bun.serve({
@@ -216,7 +217,7 @@ export class DashboardWorld {
   }
 }
 
-/** Two tenants, a page each. */
+/** Two tenants, one per page. */
 function usage(query: URLSearchParams): Response {
   const month = query.get("month");
   const [id, name, charged, next] = query.has("cursor") ? ["other", "Other", 7, null] : ["acme", CANARY, 12, "acme"];
@@ -250,7 +251,7 @@ function streamed(): Response {
   return new Response(body, { headers: { "content-type": "text/event-stream" } });
 }
 
-/** Fills the registry. Returns the token of an operator who may only look. */
+/** Fills the registry. Returns the token of an operator with read access. */
 async function fill(front: Front): Promise<string> {
   const { registry } = front;
   await must(registry.changeTenant("acme", { name: `Acme ${CANARY}` }));

@@ -80,7 +80,7 @@ const PARAGRAPH =
 const page = (title: string, main: string, head = "", attributes = 'lang="en"') =>
   `<!doctype html>\n<html ${attributes}>\n<head>\n<meta charset="utf-8">\n<title>${title}</title>\n${head}</head>\n<body>\n${main}\n</body>\n</html>\n`;
 
-/** Ten mails of the kinds that businesses send, and readers' programs differ on. */
+/** Ten mails of the kinds that businesses send, and on which mail programs differ. */
 export const BUSINESS_MAILS: readonly BusinessMail[] = [
   {
     name: "a logo by its content id",

@@ -12,7 +12,9 @@ import { aTenant } from "../../../support/tenants.ts";
 import { emailJob, LINKS } from "../email-world.ts";
 import { BUSINESS_MAILS, type BusinessMail } from "./business-mails.ts";
 
-/* How our mail is made, judged by programs that are not ours: a spam filter, a checker of signatures, and two parsers. */
+/*
+ * How our mail is built, judged by other projects' programs: a spam filter, a checker of signatures, and two parsers.
+ */
 
 const PYTHON = "/usr/bin/python3";
 const HERE = import.meta.dir;
@@ -21,7 +23,7 @@ const missing = [
   ["/usr/lib/python3/dist-packages/dkim/__init__.py", "python3-dkim"],
 ].find(([path = ""]) => !existsSync(path))?.[1];
 
-/** Points of rules that only tell. */
+/** The points of rules that are only informational. */
 const INFORMAL = 0.01;
 const UNTRACKED = { opens: false, clicks: false };
 const FROM = { address: "orders@shop.example", name: "Bürgi & Söhne" };
@@ -49,7 +51,7 @@ async function said(command: readonly string[], input: string): Promise<string> 
 }
 
 const sha256 = (body: string | Uint8Array) => new Bun.CryptoHasher("sha256").update(body).digest("hex");
-/** Line ends are the parsers' own, and so is a last one. */
+/** Line ends are the parsers' own, including a last one. */
 const withLf = (text: string) => text.replaceAll("\r\n", "\n").trimEnd();
 
 describe.skipIf(missing !== undefined)(
@@ -57,7 +59,7 @@ describe.skipIf(missing !== undefined)(
   () => {
     let sandbox: SmtpSandbox;
     let channel: EmailChannel;
-    /** Without tracking, and with it. */
+    /** Once without tracking, and once with it. */
     const sources: string[] = [];
     const tracked: string[] = [];
     let found: readonly Examined[] = [];
@@ -87,7 +89,7 @@ describe.skipIf(missing !== undefined)(
       await sandbox?.stop();
     });
 
-    /** The mail as a relay got it, having been accepted and delivered as any other. */
+    /** The mail as a relay received it after the usual acceptance and delivery. */
     async function sent(body: object): Promise<string> {
       const accepted = acceptEmail(aTenant(), body);
       if (!accepted.ok) throw new Error(accepted.refusal.message);
@@ -109,7 +111,7 @@ describe.skipIf(missing !== undefined)(
       expect(lines).toHaveLength(input.length);
       const hits = lines.map((line) => line.split(" ").filter((rule) => Number(rule.split("=")[1]) > INFORMAL));
       expect(hits.slice(0, sources.length)).toEqual(sources.map(() => []));
-      // Any picture in a short mail is held against it.
+      // Any picture in a short mail costs points.
       const ofPixel = hits.slice(sources.length).flat();
       expect(ofPixel.filter((rule) => !/^(?:HTML_IMAGE_ONLY_\d+|T_REMOTE_IMAGE)=/.test(rule))).toEqual([]);
     }, 90_000);
@@ -133,7 +135,7 @@ describe.skipIf(missing !== undefined)(
           sha256(Buffer.from(content, "base64")),
         ]);
         expect(seen?.files.map((file) => [file.filename, file.sha256])).toEqual(files);
-        // It makes line ends of a calendar its own.
+        // It converts the line ends of a calendar.
         const theirs = email.attachments.map(({ filename }) => filename);
         expect(theirs).toEqual(files.map(([filename = ""]) => filename));
         for (const [name, value] of Object.entries(body.headers ?? {}))

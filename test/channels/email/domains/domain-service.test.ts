@@ -91,7 +91,7 @@ describe("registration", () => {
     expect(spf).toEqual({ type: "TXT", name: `bounce.${domain}`, value: `v=spf1 include:spf.${MAIL_HOST} ~all` });
     expect(dkim?.name).toMatch(new RegExp(`^wb[0-9a-f]{8}\\._domainkey\\.${RegExp.escape(domain)}$`));
     const key = /^v=DKIM1; k=rsa; p=([A-Za-z0-9+/]+=*)$/.exec(dkim?.value ?? "")?.[1] ?? "";
-    // 2048 bits of modulus, the exponent, and what says that it is an RSA key.
+    // 2048 bits of modulus, the exponent, and the identifier of an RSA key.
     expect(Buffer.from(key, "base64")).toHaveLength(294);
     expect(dmarc).toEqual({ type: "TXT", name: `_dmarc.${domain}`, value: "v=DMARC1; p=none" });
   });
@@ -316,7 +316,7 @@ describe("verification", () => {
     dns.asked.length = 0;
     const answers = await Promise.all(Array.from({ length: 20 }, verified));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set(["verified"]));
-    // A question whose answer is late is asked once more.
+    // A query whose answer is late is repeated once.
     expect(dns.asked.filter((name) => name === getRecordName(2)).length).toBeLessThan(3);
   });
 
@@ -368,7 +368,7 @@ describe("the platform's own sender", () => {
   test("is signed for once its domain's records are published, and no longer when a verification fails", async () => {
     const { record } = await sender.view();
     expect(record).toMatchObject({ Domain: "waybill.test", RelayStatus: "pending", SMTPEnabled: false });
-    // The key is made once.
+    // The key is generated once.
     expect((await sender.view()).record).toEqual(record);
     expect(registry.senderDomain.signing).toBeNull();
 

@@ -29,7 +29,7 @@ const get = (path: string, headers: Readonly<Record<string, string>> = BROWSER) 
 const post = (path: string, headers: Readonly<Record<string, string>> = BROWSER) =>
   front.fetch(path, { method: "POST", headers });
 
-/** Status, language and heading of a page; fails if it is none. */
+/** Returns the status, language and heading of a page; fails if it is not a page. */
 function checkPage({ status, headers, text }: Answer): readonly [number, string | null, string] {
   expect(headers.get("content-type")).toBe("text/html; charset=utf-8");
   const [, language = ""] = /<html lang="(\w+)">/.exec(text) ?? [];

@@ -34,7 +34,7 @@ function newLog(text?: string): string {
   return path;
 }
 
-/** Lines of which no two logs begin with the same. */
+/** Lines such that no two logs begin with the same one. */
 function someLines(name: string, count: number): readonly string[] {
   return Array.from({ length: count }, (_, i) => `${name} line ${i} ${"of this log".repeat(3)}`);
 }
@@ -48,7 +48,7 @@ class PollingClock implements Clock {
   private onPoll: (nowMs: number) => void = () => {};
   private ms = 0;
 
-  /** Does the work once so much time has passed. */
+  /** Does the work once that much time has passed. */
   after(delayMs: number, work: () => void): Promise<void> {
     const dueMs = this.ms + delayMs;
     return new Promise((resolve) => {
@@ -210,7 +210,7 @@ test("a follower that comes back after several rotations reads all that came in 
   await first.follower.stop();
   appendFileSync(path, joinLines(all[0]?.slice(10) ?? []));
   for (const [i, lines] of all.slice(1).entries()) {
-    // Their names are in no order of time; only when they were written last is.
+    // Their names are not in order of time; only their times of writing are.
     utimesSync(path, 1_800_000_000 + i, 1_800_000_000 + i);
     renameSync(path, `${path}.${i === 1 ? "a" : i + 1}`);
     writeFileSync(path, joinLines(lines));

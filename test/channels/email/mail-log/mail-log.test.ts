@@ -42,7 +42,7 @@ function newFolder(): string {
   return folder;
 }
 
-/** A log in a folder of its own, and what was reported of it. */
+/** A log in a folder of its own, and the reports made from it. */
 class World {
   readonly folder = newFolder();
   readonly path = join(this.folder, "maillog");
@@ -62,7 +62,7 @@ class World {
     appendFileSync(this.path, lines.map((line) => `Nov 21 02:07:58 mx ${line}\n`).join(""));
   }
 
-  /** Resolves when as many lines as these have been read in all. */
+  /** Resolves when that many lines have been read in all. */
   async hasRead(lines: number): Promise<void> {
     await eventually(`${lines} lines are read`, () => this.telemetry.counts.get("mail_log_lines") === lines);
   }
@@ -341,7 +341,7 @@ test("a log that is not there is told of once, and once more when it is", async 
   world.mailLog.start();
   await eventually("it is missed", () => world.telemetry.gauges.get("mail_log_up") === 0);
   expect(world.mailLog.health()).toEqual({ up: false, sinceMs: expect.any(Number) });
-  // Looked for again and again meanwhile.
+  // It is looked up repeatedly meanwhile.
   await eventually("several looks", () => (world.telemetry.counts.get("mail_log_notes unreadable") ?? 0) > 3);
   expect(world.telemetry.lines).toEqual([
     `error: the mail log ${world.path} cannot be read: what becomes of mail is not known meanwhile`,

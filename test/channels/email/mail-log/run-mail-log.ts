@@ -3,7 +3,7 @@ import { MailLog } from "../../../../src/channels/email/mail-log/mail-log.ts";
 import { systemClock } from "../../../../src/runtime/system-clock.ts";
 import { QuietTelemetry } from "../../../support/quiet-telemetry.ts";
 
-/** Follows a log until it is killed, and writes down each report that it takes: `<log> <home> <file of reports>`. */
+/** Follows a log until it is killed, and writes each report that it takes: `<log> <home> <file of reports>`. */
 const [path = "", home = "", out = ""] = process.argv.slice(2);
 
 new MailLog({

@@ -36,7 +36,7 @@ export async function* composedMails(): AsyncGenerator<Buffer> {
           messageId: `<${id}@composed.test>`,
         };
         const { message } = await transport.sendMail({ ...mail, ...body, ...other, attachments });
-        // A buffer, because the transport is told to make one.
+        // A buffer, because the transport is configured to build one.
         yield message as Buffer;
       }
     }

@@ -40,7 +40,7 @@ async function compare(message: Buffer): Promise<void> {
       if (given !== "" && given !== "null") expect([name, went.headers.get(name)]).toEqual([name, given]);
     }
   }
-  // Beside HTML alone a text is made for those who read no HTML.
+  // HTML alone gets a generated text for readers without HTML.
   const isAdded =
     !isKept && went.parts.length > came.parts.length && came.parts.every(({ type }) => type !== "text/plain");
   const arrived = isAdded ? went.parts.slice(1) : went.parts;

@@ -19,7 +19,7 @@ const WORDS = [
 ];
 const CHARSETS = ["utf-8", "iso-8859-1", "us-ascii", "utf-16le", "x-unknown", ""] as const;
 
-/** A mail of parts within parts, as the seed has it; each is what RFC 5322 and MIME allow. */
+/** A mail of nested parts, drawn from the seed; each is allowed by RFC 5322 and MIME. */
 export function generatedMail(pick: Picker, id: number): Buffer {
   const head = [
     `From: Shop <${PLATFORM_SENDER}>`,

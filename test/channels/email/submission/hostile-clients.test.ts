@@ -106,7 +106,7 @@ test("connections that nobody logs in on keep nobody out, as behind a balancer w
 
 test("connections that nobody logs in on, and that their clients do not close, keep nobody out", async () => {
   const own = await world.listen();
-  // More than the sockets that may be open, those that are being closed included.
+  // More than the limit of open sockets, including those that are closing.
   for (let i = 0; i < 20; i += 1) {
     const dials = Array.from({ length: 30 }, () => world.dial(own, { closes: false }));
     for (const client of await Promise.all(dials)) expect(client.greeting).toStartWith("220");
@@ -152,7 +152,7 @@ test("messages of one tenant on their way in take its share of the memory and no
     client.write(large);
   }
   expect(await submitted(third, large)).toStartWith("452 4.3.1 your large requests under way fill your share");
-  // A small one has room, and so has the large one once another is gone.
+  // A small one fits, and so does the large one once another is gone.
   expect(await submitted(third, `${FROM}\r\n\r\nHi`)).toStartWith("250");
   first.close();
   const reply = await eventually("its room is free", async () => {

@@ -13,7 +13,7 @@ import { emailJob, LINKS } from "../email-world.ts";
 import { FROM, inBase64, kept, members, mixed } from "./messages.ts";
 import { RelayedMail } from "./relayed-mail.ts";
 
-/* Mail by SMTP that the API has no members for: it is sent as it came. */
+/* Mail by SMTP with content that the API has no members for: it is sent as it came. */
 
 let relayed: RelayedMail;
 beforeAll(async () => {
@@ -74,7 +74,7 @@ describe("what is sent on", () => {
     expect(head).toContain("From: Shop <no-reply@platform.test>");
     expect(head).toMatch(/^List-Unsubscribe: <https:\/\/send\.test\/u\/.*>\r\nList-Unsubscribe-Post: /);
     expect(head).not.toMatch(/^(?:bcc|received|return-path|x-ms-|x-smtpapi|x-waybill-tag|sender)|bank|a\.test/im);
-    // RFC 6376, 4.2: signatures of others stay.
+    // RFC 6376, 4.2: other signers' signatures stay.
     expect(head).toContain("DKIM-Signature: v=1; b=x");
   });
 

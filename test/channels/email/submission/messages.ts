@@ -10,7 +10,7 @@ export const FROM = `From: ${SENDER}\r\n`;
 export const read = async (message: string) =>
   buildSendBodies(aTenant(), mimeTree(Buffer.from(message, "latin1")), SENDER);
 
-/** The members that the API gets. */
+/** The members that the API receives. */
 export const members = async (message: string): Promise<Readonly<Record<string, unknown>>> =>
   JSON.parse((await read(message)).bodyFor("ada@example.com")) as Readonly<Record<string, unknown>>;
 

@@ -30,7 +30,7 @@ export class RelayedMail {
     private readonly arrived: Arrived[],
   ) {}
 
-  /** `hides`: what the mail server does not offer. */
+  /** `hides`: the extensions that the mail server does not offer. */
   static async start({ hides = [] }: { readonly hides?: readonly "8BITMIME"[] } = {}): Promise<RelayedMail> {
     const front = await Front.start();
     await front.registry.putPlan({
@@ -137,7 +137,7 @@ export interface SeenMail {
   readonly parts: readonly Seen[];
 }
 
-/** The mail as a parser that is not ours sees it. */
+/** The mail as an independent parser reads it. */
 export async function seen(source: Uint8Array): Promise<SeenMail> {
   const parser = new PostalMime({ forceRfc822Attachments: true });
   const email = await parser.parse(withReadableHead(Buffer.from(source)));
@@ -161,7 +161,7 @@ export async function seen(source: Uint8Array): Promise<SeenMail> {
   return { headers, parts };
 }
 
-/** The parser takes a head for UTF-8. */
+/** The parser reads a head as UTF-8. */
 function withReadableHead(source: Buffer): Buffer {
   const end = source.indexOf("\r\n\r\n");
   const head = source.subarray(0, end);
@@ -188,7 +188,7 @@ function seenPart(node: Node): Seen {
   };
 }
 
-/** Without the pixel, and the line ends at its end. */
+/** Without the pixel and the trailing line ends. */
 function shownText(node: Node): string {
   const bytes = Buffer.from(node.content ?? new ArrayBuffer(0));
   const isUnnamed = node.contentType.parsed.params["charset"] === undefined && !isUtf8(bytes);

@@ -1,7 +1,7 @@
 import { connect, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 
-/** A client that sends what it is told, however wrong, and shows what comes back. */
+/** A client that sends any text, however wrong, and shows the replies. */
 export class SmtpClient {
   isOpen = true;
   /** "": the connection ended without one. */

@@ -41,7 +41,7 @@ function queued(): Readonly<Record<string, unknown>> {
   return Object.fromEntries(front.queue.queued.map(({ job }) => [job.recipient, JSON.parse(job.payload)]));
 }
 
-/** The reply that nodemailer was refused with. */
+/** The reply with which nodemailer was refused. */
 async function refusal(mail: object, apiKey = front.apiKey): Promise<string> {
   return world
     .mailer(at, apiKey)
@@ -129,7 +129,7 @@ describe("a message", () => {
     for (const path of ['"a b%other.test"@example.com', '"user@other.test"@example.com']) {
       expect(await client.say(`RCPT TO:<${path}>`)).toStartWith("5");
     }
-    // A source route is left out, and the mail goes the usual way (RFC 5321, 4.1.1.3).
+    // A source route is ignored, and the mail goes the usual way (RFC 5321, 4.1.1.3).
     expect(await client.say("RCPT TO:<@a.test,@b.test:user@example.com>")).toStartWith("250");
     await client.say("DATA");
     expect(await client.say(`From: ${PLATFORM_SENDER}`, "", "Hi", ".")).toStartWith("250");
@@ -280,7 +280,7 @@ describe("a temporary reply", () => {
 });
 
 describe("the plan's requests", () => {
-  /** Multiparts within one another, more than are read. */
+  /** Nested multiparts, deeper than the parser reads. */
   const UNREADABLE = Array.from(
     { length: 30 },
     (_, n) => `--b${n}\r\nContent-Type: multipart/mixed; boundary=b${n + 1}\r\n`,

@@ -14,7 +14,7 @@ const sendFile = sendEndpoint({
   accept: acceptFile,
 });
 
-/** All that the app has to know of it. */
+/** The channel's whole interface to the app. */
 export const file = {
   name: "file",
   letter: "f",

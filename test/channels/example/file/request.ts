@@ -14,7 +14,7 @@ export const FileSend = Type.Object(
   { $id: "FileSend" },
 );
 
-/** From the body to what is queued, or to the first reason against it. */
+/** Turns the body into the queued payload, or into the first reason against it. */
 export function acceptFile(_tenant: unknown, body: unknown): Acceptance {
   if (!isJsonObject(body)) return refused("the body must be a JSON object");
   const { name, text } = body;
