@@ -6,7 +6,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const NOW_MS = Date.UTC(2026, 10, 27);
 
-/** Clocks of three, and a mark that outlives a process. */
+/** The clocks of three processes, and a mark that outlives one. */
 function around(mark: number | null) {
   const kept = {
     mark,

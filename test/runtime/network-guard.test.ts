@@ -125,7 +125,7 @@ describe("its lookups", () => {
     expect(await readFile(import.meta.path, "utf8")).toContain("hold up nothing else");
     expect(await open.routeTo("quick.example")).toMatchObject({ kind: "allowed" });
     expect(answered).toBe(0);
-    // The question is asked again before it is given up.
+    // The look-up is repeated before it is given up.
     for (const name of names) server.misbehaviours.delete(name);
     for (const route of await Promise.all(waiting)) expect(route).toMatchObject({ kind: "refused", cause: "absent" });
   });

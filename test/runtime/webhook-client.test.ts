@@ -23,7 +23,7 @@ let plain: Bun.Server<undefined>;
 let secure: Bun.Server<undefined>;
 let reply: (request: Request) => Response | Promise<Response>;
 
-/** Names lead to addresses as the test says, and loopback may be reached. */
+/** Names resolve as the test says, and loopback may be reached. */
 let looks = 0;
 const resolveAddresses = async (host: string) =>
   host === "rebound.test" && looks++ > 0 ? ["10.0.0.1"] : ["127.0.0.1"];

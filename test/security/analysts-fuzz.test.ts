@@ -5,7 +5,7 @@ import { SeededRandom } from "../support/seeded-random.ts";
 
 /*
  * Random statements built from the engine's own lists, aimed at files that must be neither read nor written.
- * `FUZZ_SEED=7 FUZZ_TRIES=100000 bun test test/security/analysts-fuzz.test.ts` looks elsewhere, and for longer.
+ * `FUZZ_SEED=7 FUZZ_TRIES=100000 bun test test/security/analysts-fuzz.test.ts` searches elsewhere, and for longer.
  */
 
 const SEED = Number(process.env["FUZZ_SEED"] ?? 1);
@@ -101,7 +101,7 @@ interface Try {
   readonly isInUrl: boolean;
 }
 
-/** Names that do harm where they work are drawn as often as all others together. */
+/** Harmful names are drawn as often as all others together. */
 const KEEN = {
   functions: /^(file|formatRow|groupFormat|catboostEvaluate|getServerSetting|hasColumnInTable)$/,
   tableFunctions: /^(file|eval|format|view|loop|merge|sqlite|executable|filesystem|url|remote|input|viewExplain)$/,
@@ -111,7 +111,7 @@ const KEEN = {
   tables: /secret|sealed|system\.(processes|server_settings|named_collections|disks|users|stack_trace)/,
 } as const satisfies Record<keyof Words, RegExp>;
 
-/** Where two readings of a text part: quotes, comments, escapes, ends. */
+/** Characters on which two readings of a text may differ: quotes, comments, escapes, ends. */
 const TRAPS = [
   ..."'\"`\\;.,#$@{}()[]:?-=\0\n\t",
   ..."-- /* */ // $$ $a$ '' \\' x' b' 1. :: \\G #!".split(" "),
@@ -137,7 +137,7 @@ const KNOWN = [
   "SELECT * FROM default.`PATH`",
 ];
 
-/** Draws one try after the other. */
+/** Draws one statement after the other. */
 class Attack {
   constructor(
     private readonly random: SeededRandom,
@@ -328,7 +328,7 @@ class Attack {
     return this.one(this.chance(0.5) ? keen : all);
   }
 
-  /** The same with something put in, or taken out, somewhere. */
+  /** The same statement with an insertion or a removal somewhere. */
   private spoilt(sql: string): string {
     const at = Math.floor(this.random.next() * sql.length);
     const until = this.chance(0.3) ? at + 1 + Math.floor(this.random.next() * 4) : at;

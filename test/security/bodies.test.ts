@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => target?.stop());
 
-/** A tenant's call whose body is written as it stands here. */
+/** A tenant's call whose body is sent exactly as written here. */
 function post(path: string, body: string | Uint8Array<ArrayBuffer>, method = "POST"): Promise<Seen> {
   const headers = { "x-api-key": target.attacker.apiKey, "content-type": "application/json" };
   return target.probe({ method, path, headers, body });
@@ -118,7 +118,7 @@ test("members that a caller may not set change nothing", async () => {
 });
 
 const POLLUTED = '"polluted":"yes","allow_raw_html":true,"status":"success","html":"<p>polluted</p>"';
-/** Members that reach the prototype of everything where somebody merges or assigns carelessly. */
+/** Members that reach the prototype of every object after a careless merge or assignment. */
 const PROTOTYPES = [
   `"__proto__":{${POLLUTED}}`,
   `"constructor":{"prototype":{${POLLUTED}}}`,

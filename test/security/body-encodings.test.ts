@@ -18,9 +18,9 @@ import { startTarget, type Target } from "./support/target.ts";
 import { MEMORY_SOCKET } from "./support/tell-memory.ts";
 
 /*
- * The same bytes, sent in twenty ways to every endpoint that may read them, to several endpoints at once. None of the bodies ends,
- * so whatever is kept of them is kept while the server tells what it refers to (`tell-memory.ts`). Endpoints that cost too much are
- * tried again in halves until each culprit stands alone.
+ * The same bytes, sent in twenty ways to every endpoint that may read them, to several endpoints at once. None of the
+ * bodies ends, so all buffered bytes are still referenced while the server reports its memory (`tell-memory.ts`).
+ * Groups of endpoints that cost too much are halved and retried until each culprit stands alone.
  */
 
 setDefaultTimeout(240_000);
@@ -30,13 +30,13 @@ const KIB = 1024;
 /** No compression makes it much shorter, and only its end shows that it is no JSON. */
 const BYTES = Buffer.from(randomBytes(48 * KIB).toString("base64"));
 const TIMES_MAX = 10;
-/** Few enough that one endpoint that keeps each chunk by itself, and so 30 MB or more, stands out of what the others keep. */
+/** Few enough that one endpoint that keeps each chunk by itself, and so 30 MB or more, stands out. */
 const GROUP_SIZE = 8;
 
 interface Encoding {
   readonly name: string;
   readonly headers: string;
-  /** Each is written by itself. */
+  /** Each is written separately. */
   readonly writes: readonly Buffer[];
 }
 
@@ -50,13 +50,13 @@ function cut(bytes: Buffer, size: number): readonly Buffer[] {
   return Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) => bytes.subarray(at * size, (at + 1) * size));
 }
 
-/** `extra` stands behind the size of each chunk. */
+/** `extra` follows the size of each chunk. */
 function inChunks(bytes: Buffer, size: number, extra = ""): Buffer {
   const parts = cut(bytes, size).flatMap((piece) => [`${piece.length.toString(16)}${extra}\r\n`, piece, "\r\n"]);
   return Buffer.concat(parts.map((part) => (typeof part === "string" ? Buffer.from(part) : part)));
 }
 
-/** Blocks of one byte that are stored as they are, each with a head of five. */
+/** Blocks of one byte that are stored uncompressed, each with a head of five. */
 function inStoredBlocks(bytes: Buffer): Buffer {
   const blocks = Buffer.alloc(bytes.length * 6);
   for (const [at, byte] of bytes.entries()) blocks.set([0, 1, 0, 0xfe, 0xff, byte], at * 6);
@@ -105,7 +105,7 @@ beforeAll(async () => {
 });
 afterAll(() => target?.stop());
 
-/** The head of the operation's request up to the headers that say how its body comes. */
+/** The head of the operation's request up to the headers that describe the body's transfer. */
 function buildHead(operation: Operation): string {
   const { operatorToken, webhookSecret, url } = target;
   const fresh = { word: "encoded.", verifyToken: webhookSecret, operatorToken, dashboardFile };
@@ -122,7 +122,7 @@ function buildHead(operation: Operation): string {
 interface Sending {
   readonly socket: Socket;
   readonly status: () => number | null;
-  /** Resolves when all of the body has left this process, or the server wants no more of it. */
+  /** Resolves when the whole body has left this process, or the server refuses the rest. */
   sendBody(): Promise<void>;
 }
 
@@ -142,7 +142,7 @@ async function open(head: string, { headers, writes }: Encoding): Promise<Sendin
   return { socket, status, sendBody: () => Promise.race([writeAll(), closed]) };
 }
 
-/** The server has turned to all that it has received by then; what came from tenants, it has counted. */
+/** The server has handled all received chunks by then; it has counted tenants' requests. */
 async function untilRead(): Promise<void> {
   for (let n = 0; n < 3; n++) await target.call(target.victim, "GET", "/v1/jobs/none");
 }
@@ -165,7 +165,7 @@ async function measureCost(group: readonly Operation[]): Promise<number> {
   const wanted = group.flatMap((operation) => ENCODINGS.map((encoding) => ({ operation, encoding })));
   const sendings = await Promise.all(wanted.map(({ operation, encoding }) => open(buildHead(operation), encoding)));
   try {
-    // While a tenant's request is counted, its chunks are joined; these are to be read as they come.
+    // A tenant's chunks are joined while its request is counted; here they must be read as they come.
     await untilRead();
     await Promise.all(sendings.map((sending) => sending.sendBody()));
     const grown = (await bytesInUse()) - before;
@@ -208,7 +208,7 @@ test("bodies of the same bytes cost much the same memory, however they come", as
 test("the attacks above were well-formed: the calls that take a body waited for its end", () => {
   const names = { word: "", verifyToken: "", operatorToken: "", dashboardFile };
   const taking = operations.filter(({ id }) => CALLS[id]?.(ids, names).body !== undefined);
-  // The form of a pass is read only for a pass that asks for it, which no pass here does.
+  // The form of a pass is read only for a pass that requires it, which no pass here does.
   expect(taking.filter(({ id }) => !reading.has(id)).map(({ id }) => id)).toEqual(["personalizePass"]);
 });
 
@@ -218,7 +218,7 @@ test("a body in crumbs is refused and its connection closed, a short one is take
     if (operation === undefined) throw new Error(`the document has no ${wanted}`);
     return buildHead(operation);
   };
-  // Whoever is unknown is read at once; while a tenant's request is counted, its crumbs are joined.
+  // An unknown caller's body is read at once; a tenant's chunks are joined while its request is counted.
   const crumbs = await open(headFor("takeWhatsappWebhook"), {
     name: "crumbs",
     headers: CHUNKED,

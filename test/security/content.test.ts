@@ -85,7 +85,7 @@ test("a variable's value is a text, in whatever language it is a program", async
   });
 });
 
-/** The beginning and the end of a picture, of the size that its header says. */
+/** The beginning and the end of a picture, with the size that its header states. */
 function png(width: number, height: number, more = Buffer.alloc(40)): Buffer {
   const size = Buffer.alloc(8);
   size.writeUInt32BE(width, 0);

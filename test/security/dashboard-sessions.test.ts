@@ -3,8 +3,8 @@ import { OperatorSessions } from "../../src/http/operator-sessions.ts";
 import { type Answer, Front, OPERATOR_TOKEN } from "../http/support/front.ts";
 
 /*
- * A session takes the place of an operator's token in a browser: whoever gets one, or makes another's browser use it, has the
- * whole service.
+ * A session replaces an operator's token in a browser: an attacker who gets one, or makes another's browser use it, has
+ * the whole service.
  */
 
 const HOUR_MS = 3_600_000;

@@ -48,7 +48,7 @@ function openUp(folder: string): void {
 }
 
 async function sendSome(waybill: Waybill, apiKey: string): Promise<void> {
-  // The large one waits in a file of its own.
+  // The large one has a file of its own.
   for (const size of [10, 400_000]) {
     const body = { to_address: "ann@example.com", subject: "Hi", html: `<p>${"word ".repeat(size / 5)}</p>` };
     const sent = await waybill.request(apiKey, "POST", "/v1/send/email", body);
@@ -136,7 +136,7 @@ test.skipIf(process.getuid?.() !== 0)(
   },
 );
 
-/** A user who is not the one that runs this. */
+/** A user other than the one that runs this. */
 const STRANGER = 54_321;
 
 describe.skipIf(process.geteuid?.() !== 0)("as root, a data folder", () => {

@@ -5,8 +5,8 @@ import { equip, type Identifiers } from "./support/identifiers.ts";
 import { startTarget, type Target } from "./support/target.ts";
 
 /*
- * A tenant that shares the platform's pass type with another, and has a pass on the same device: its own webhook told it
- * what the device is called.
+ * A tenant that shares the platform's pass type with another, and has a pass on the same device: its own webhook has
+ * received the device's id.
  */
 
 setDefaultTimeout(90_000);
@@ -29,7 +29,7 @@ const FALSE_TOKEN = "e11".repeat(16);
 const pushesTo = async (token: string): Promise<number> =>
   (await target.operator("GET", `/sandbox/messages?to=${token}`)).body.messages.length;
 
-/** Changes the victim's pass and waits until its device was told; answers how often the attacker's was. */
+/** Changes the victim's pass and waits until its device was notified; returns how often the attacker's was. */
 async function pushesAstray(): Promise<number> {
   const [before, astray] = [await pushesTo(TRUE_TOKEN), await pushesTo(FALSE_TOKEN)];
   const pass_data = { back_fields: [{ key: "at", value: String(before), changeMessage: "Now %@" }] };

@@ -25,7 +25,7 @@ import type { Request, Seen } from "./support/probe.ts";
 import { startTarget, type Target } from "./support/target.ts";
 
 /*
- * Every operation of the product's own document is called by those whom it does not belong to. An operation without
+ * Every operation of the product's own document, called by callers without a right to it. An operation without
  * instructions for its call fails the first test, so that no new one is forgotten.
  */
 
@@ -64,14 +64,14 @@ const fresh = {
   dashboardFile: "app-1a2b3c4d.js",
 };
 
-/** The call with the given identifiers, without credentials. Secrets that the tenant gave others are not known. */
+/** The call with the given identifiers, without credentials. Secrets that the tenant gave to others are unknown. */
 function buildCall(operation: Operation, ids: Identifiers, word = ""): Request {
   const { device, passToken, openToken, clickToken, unsubscribeToken } = invented;
   const known = { ...ids, device, passToken, openToken, clickToken, unsubscribeToken };
   return buildRequest(operation, buildArguments(operation, known, { ...fresh, word }));
 }
 
-/** All that the victim can see of its own, and operators of it. */
+/** Returns the victim's own view of its data, and operators' view of it. */
 async function victimsState(): Promise<readonly string[]> {
   const { jobId, passId, googlePassId, classId, domain } = victims;
   const paths = [
@@ -87,7 +87,7 @@ async function victimsState(): Promise<readonly string[]> {
     ...(await Promise.all(paths.map((path) => target.call(target.victim, "GET", path)))),
     ...(await Promise.all(operators.map((path) => target.operator("GET", `/tenants/victim${path}`)))),
   ];
-  // The victim's own calls are noted at its keys.
+  // The victim's own calls are noted with its keys.
   const unchanging = (name: string, value: unknown) => (name === "last_used_at" ? undefined : value);
   return seen.map(({ status, body }) => `${status} ${JSON.stringify(body, unchanging)}`);
 }
@@ -113,7 +113,7 @@ function leakIn({ text, headers }: Seen, { path, body = "" }: Request): string |
   return leaked === undefined ? null : `the answer holds ${leaked}`;
 }
 
-/** The answer with everything left out that differs from request to request. */
+/** The answer without the parts that differ from request to request. */
 function comparable({ status, headers, text }: Seen, ids: Identifiers): string {
   const skipped = /^(?:date|x-request-id|ratelimit|content-length)/;
   const kept = [...headers].filter(([name]) => !skipped.test(name)).map((header) => header.join(": "));
@@ -344,7 +344,8 @@ test("each call works for its owner, so the attacks above were well-formed", asy
   const { operatorToken } = secrets;
   const dashboardFile = await findDashboardFile(target.url);
   const failures: string[] = [];
-  // Apple names no credentials for the form of a pass, so the victim has none that asks: `personalized-pass.test.ts` fills one in.
+  // Apple names no credentials for the form of a pass, so the victim has no pass with one: `personalized-pass.test.ts`
+  // fills one in.
   const withCaller = operations.filter(({ id }) => id !== "personalizePass");
   for (const [at, operation] of withCaller.entries()) {
     const names = { word: `fresh-${at}.`, verifyToken: target.webhookSecret, operatorToken, dashboardFile };

@@ -54,7 +54,7 @@ beforeEach(() => {
   reads = 0;
 });
 
-/** In the form of keys, as a stranger makes them up. */
+/** Keys in the right form, as a stranger makes them up. */
 function invented(count: number): readonly string[] {
   const made: string[] = [];
   while (made.length < count) {
@@ -64,7 +64,7 @@ function invented(count: number): readonly string[] {
   return made;
 }
 
-/** As the former release made them. */
+/** Keys as the former release made them. */
 async function formerKey(): Promise<string> {
   const [apiKey = ""] = invented(1);
   const id = `key_${newApiKey(machineRandom).slice(3, 19)}`;
@@ -97,7 +97,7 @@ test("a key without a checksum opens its tenant, even one that is made while the
   expect((await registry.directory.byApiKey(before))?.tenant.tenantId).toBe("acme");
   await Promise.all(invented(100).map((key) => registry.directory.byApiKey(key)));
   const later = await formerKey();
-  // Twenty times what reading took, on a machine that may be slow.
+  // Twenty times the duration of the reads, on a machine that may be slow.
   clock.skip(60_000);
   expect((await registry.directory.byApiKey(later))?.tenant.tenantId).toBe("acme");
   expect((await registry.directory.byApiKey(before))?.tenant.tenantId).toBe("acme");

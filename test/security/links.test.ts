@@ -8,7 +8,7 @@ import { altered, equip, type Identifiers } from "./support/identifiers.ts";
 import type { Seen } from "./support/probe.ts";
 import { startTarget, type Target } from "./support/target.ts";
 
-/* The links in messages: what they lead to, whom they unsubscribe, and what they count. */
+/* The links in messages: their targets, the recipients that they unsubscribe, and the counts that they change. */
 
 setDefaultTimeout(90_000);
 const attacks = new Attacks("links");
@@ -27,7 +27,7 @@ afterAll(() => target?.stop());
 const get = (path: string, headers: Readonly<Record<string, string>> = {}) =>
   target.probe({ method: "GET", path, headers });
 
-/** Tokens that somebody may make of one that came by mail, or of two. */
+/** Tokens that an attacker can derive from one that came by mail, or from two. */
 function forgeries(token: string, others: readonly string[]): readonly string[] {
   const bytes = Buffer.from(token, "base64url");
   const flipped = [0, 15, 16, 40, bytes.length - 1].map((at) => {
@@ -74,7 +74,7 @@ function forgeries(token: string, others: readonly string[]): readonly string[] 
   ].filter((forged) => forged !== token);
 }
 
-/** Links of another installation to the victim's things, each of its own kind. */
+/** Links of another installation to the victim's objects, each of its own kind. */
 function foreignTokens(tenantId = "victim"): Readonly<Record<"open" | "click" | "unsubscribe" | "file", string>> {
   const masterKeys = [randomBytes(32)];
   const signer = new LinkTokens(masterKeys);

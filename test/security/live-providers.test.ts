@@ -10,7 +10,7 @@ const undo = new Undo();
 afterEach(() => undo.run());
 
 async function start(home: string, environment: Record<string, string>): Promise<Waybill> {
-  // Of this start alone.
+  // Holds for this start alone.
   await rm(`${home}.log`, { force: true });
   return undo.add(await startWaybill(home, environment), (server) => server.kill());
 }

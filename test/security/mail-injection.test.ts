@@ -5,7 +5,7 @@ import { startTarget, type Target } from "./support/target.ts";
 
 /*
  * Hostile text that a tenant, or a tenant's own users, could write into an e-mail: headers, recipients, a second
- * message. All of it goes through the whole program to a mail server that believes everything.
+ * message. Every mail goes through the whole program to a mail server that believes all input.
  */
 
 setDefaultTimeout(90_000);
@@ -40,7 +40,7 @@ interface Delivered {
   readonly envelope: Envelope | undefined;
 }
 
-/** Sends to an address of its own, unless one is given, and waits for the job's end. */
+/** Sends to a fresh address, unless one is given, and waits for the job's end. */
 async function deliver(message: Readonly<Record<string, unknown>>): Promise<Delivered> {
   const [before, oddBefore] = [server.envelopes.length, server.odd.length];
   const to = `reader-${(sent += 1)}@example.com`;
@@ -200,7 +200,7 @@ test("an address is one recipient or none", async () => {
   ];
   await attacks.runEach(addresses, async (to_address) => {
     const delivered = await deliver({ to_address, subject: "Hello", html: "<p>Hello</p>" });
-    // A machine's address is a way around the names that mail is meant for.
+    // An address literal of a machine circumvents the names that mail is meant for.
     const isOfMachine = /@(?:\[|localhost$|(?:0x[\da-f]+|[\d.]+)+$)/i.test(to_address);
     if (isOfMachine && delivered.status === 202) return `taken, for ${delivered.envelope?.recipients[0]}`;
     return findOddity(delivered, onTheWire(to_address.replace(/^"([\w.+-]+)"@/, "$1@")));

@@ -6,7 +6,7 @@ import { equip, type Identifiers } from "./support/identifiers.ts";
 import { json, type Seen, unclean } from "./support/probe.ts";
 import { startTarget, type Target } from "./support/target.ts";
 
-/* Names that are pieces of other languages, and pages of lists that were never given out. */
+/* Names that contain pieces of other languages, and list cursors that were never issued. */
 
 setDefaultTimeout(90_000);
 const attacks = new Attacks("names and lists");
@@ -33,7 +33,7 @@ async function fetchEvents(more: string): Promise<{ job_id: string; event_id: nu
   return json(seen).events;
 }
 
-/** Why the answer is neither a clean refusal nor a list of the attacker's own, or null. */
+/** Returns why the answer is neither a clean refusal nor a list of the attacker's own, or null. */
 function foreignIn(seen: Seen): string | null {
   if (seen.status !== 200 && seen.status !== 204) return unclean(seen);
   return /victim/.test(seen.text) || seen.text.includes(victims.jobId) ? `it shows ${seen.text.slice(0, 300)}` : null;
@@ -119,7 +119,7 @@ test("no name in an address is anything but a name", async () => {
   const table = places.flatMap(([place, path]) =>
     HOSTILE.flatMap((name) => [
       { name: `${place}, ${shown(name)}`, path: path(encodeName(name)) },
-      // Spelt with as few escapes as a client can do with.
+      // Spelt with the fewest escapes that a client can use.
       { name: `${place}, bare ${shown(name)}`, path: path(name.replace(/[\s?#\0\ud800]/g, "_")) },
     ]),
   );
@@ -345,7 +345,7 @@ test("no domain name makes the program look up an invalid one", async () => {
   await attacks.runEach(names, async (domain) => {
     const { status, body } = await target.operator("POST", "/tenants/mallory/domains", { domain });
     if (status >= 400 && status < 500) return null;
-    // Another spelling of a name may be taken for that name.
+    // Another spelling of a name may be accepted as that name.
     const isName = /^(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(
       body.Domain,
     );

@@ -37,7 +37,7 @@ interface Attempt {
 const REFUSED: Attempt = { status: 401, retryAfter: null };
 const SLOWED = { status: 401, retryAfter: expect.any(Number) };
 
-/** Asks for the tenants from one of this machine's addresses. */
+/** Requests the tenants from one of this machine's addresses. */
 function attempt(front: Front, authorization: string | null, from = "127.0.0.1", method = "GET"): Promise<Attempt> {
   const { promise, resolve, reject } = Promise.withResolvers<Attempt>();
   const headers = authorization === null ? {} : { authorization };
@@ -65,7 +65,7 @@ describe("wrong operator tokens", () => {
     const { status, retryAfter } = await attempt(front, "Bearer another");
     expect([status, retryAfter]).toEqual([401, expect.any(Number)]);
     expect(retryAfter).toBeWithin(1, 61);
-    // At every operators' address, existing or not, and by every method.
+    // For every operators' address, existing or not, and by every method.
     for (const path of ["/dash/api/plans", "/dash/api/no-such", "/dash/api"]) {
       const { status, headers } = await front.fetch(path, { headers: { authorization: "Bearer x" } });
       expect([status, headers.has("retry-after")]).toEqual([401, true]);

@@ -7,8 +7,8 @@ import { internals } from "./support/probe.ts";
 import { startTarget, type Target } from "./support/target.ts";
 
 /*
- * Addresses that must not be connected to, and third parties that answer with something huge or wrong. A canary listens
- * on this machine: no request may ever reach it.
+ * Addresses that must not be connected to, and third parties that give huge or wrong answers. A canary listens on this
+ * machine: no request may ever reach it.
  */
 
 setDefaultTimeout(90_000);
@@ -35,7 +35,7 @@ beforeAll(async () => {
     },
   });
   target = await startTarget({
-    // Not this machine, which the sandbox would be allowed otherwise.
+    // Not this machine, which the sandbox would otherwise allow.
     OUTBOUND_ALLOW: "203.0.113.0/24",
     GOOGLE_WALLET_API_URL: `${google.url.origin}/walletobjects/v1`,
     GOOGLE_TOKEN_URL: `${google.url.origin}/token`,

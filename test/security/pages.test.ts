@@ -19,7 +19,7 @@ const BROKEN = ["/nowhere", "/u/x", "/t/c/x"];
 const AS_BROWSER = { headers: BROWSER };
 const PARTS = ["/docs/start.js", "/docs/swagger-ui-bundle.js"];
 
-/** The dashboard's files, which are named by their content. */
+/** The dashboard's files, named by their content. */
 async function dashboardParts(): Promise<readonly string[]> {
   const { text } = await front.fetch("/dash", AS_BROWSER);
   const parts = text.match(/\/dash\/assets\/[^"]+/g) ?? [];

@@ -148,7 +148,7 @@ const AMBIGUOUS: readonly (readonly [name: string, ...lines: string[]])[] = [
   ["capital letters", "TRANSFER-ENCODING: CHUNKED", "Content-Length: LEN"],
   ["a capital letter", "Transfer-Encoding: Chunked", "Content-Length: LEN"],
 ];
-/** Sizes of a chunk that are none; `LEN` is the right one. */
+/** Invalid sizes of a chunk; `LEN` is the valid one. */
 const SIZES = ["-LEN", "+LEN", "0xLEN", " LEN", "LEN\n", "LEN LEN", "LEN\0", "10000000000000000LEN", "g"];
 
 test("a message whose end is ambiguous is refused", async () => {
@@ -175,7 +175,7 @@ test("a message whose end is ambiguous is refused", async () => {
     return holdOpen(port, head(...opening, ...filled) + encode(body));
   };
   const held = await Promise.all(table.map(send));
-  // Without any doubt about its end a message is taken, in either form.
+  // A message with an unambiguous end is accepted, in either form.
   held.push(await send({ to: "whole@example.com", lines: ["Content-Length: LEN"], encode: (body) => body }));
   held.push(await send({ to: "chunks@example.com", lines: ["Transfer-Encoding: chunked"], encode: chunked }));
   await eventually("the first clear one has come", () => hasMailTo("whole@example.com"));

@@ -7,8 +7,8 @@ import { Attacks } from "./support/attacks.ts";
 import { startTarget, type Target } from "./support/target.ts";
 
 /*
- * Secrets and people's data are given to the program, as canaries, by every way that there is; calls succeed, fail and are
- * refused with them. Then they are looked for everywhere that they must not be.
+ * The program receives secrets and personal data, as canaries, by every possible way; calls succeed, fail and are
+ * refused with them. Then the test looks for them in every output where they must not be.
  */
 
 setDefaultTimeout(90_000);
@@ -21,7 +21,7 @@ const WEBHOOK_SECRET = `${canary("webhook")}-a-secret-that-is-long-enough`;
 const SMTP_PASSWORD = canary("tenantsmtp");
 const ACCESS_TOKEN = canary("whatsapp");
 const PASSPHRASE = canary("passphrase");
-/** Of people; also never in a log. */
+/** Personal data, which must never be in a log either. */
 const PEOPLE = {
   "an address": `${canary("reader")}@example.com`,
   "a bouncing address": `${canary("bouncing")}@bounce.test`,
@@ -37,9 +37,9 @@ const PEOPLE = {
 };
 
 let target: Target;
-/** Secrets by what they are. */
+/** Secrets by their kind. */
 let secrets: Readonly<Record<string, string>> = {};
-/** Bodies and headers of all answers to callers who may not see the secrets. */
+/** Bodies and headers of all answers to callers who must not see the secrets. */
 const answers: string[] = [];
 
 beforeAll(async () => {
@@ -87,7 +87,7 @@ async function storeCredentials(googleKey: string, appleKey: string): Promise<vo
     ["whatsapp", { phone_number_id: "777", access_token: ACCESS_TOKEN }],
     ["google", { service_account, issuer_id: "77" }],
     ["apple", { ...apple, private_key_pem: signer.privateKeyPem, passphrase: PASSPHRASE }],
-    // Refused: the key is another's, the account is none, the address is none.
+    // Refused: the key is another tenant's, the account does not exist, or the address is invalid.
     ["apple", { ...apple, private_key_pem: appleKey, passphrase: PASSPHRASE }],
     ["apple", { ...apple, private_key_pem: appleKey, passphrase: `${PASSPHRASE}x`, team_id: "XXXXXXXXXX" }],
     ["google", { service_account: { ...service_account, client_email: 5 }, issuer_id: "77" }],
@@ -105,7 +105,7 @@ async function storeCredentials(googleKey: string, appleKey: string): Promise<vo
   }
 }
 
-/** Calls that are taken, and end in every way. */
+/** Accepted calls, with every kind of end. */
 async function sendAll(): Promise<void> {
   const data = { name: PEOPLE["a value of data"] };
   const mail = { to_name: PEOPLE["a name"], template_id: "welcome", data };
@@ -126,7 +126,7 @@ async function sendAll(): Promise<void> {
   }
 }
 
-/** Calls that are refused, with a secret in every place where one may be put by mistake. */
+/** Refused calls, with a secret in every member that may contain one by mistake. */
 async function failAll(): Promise<void> {
   for (const secret of Object.values(secrets)) {
     const json = { "content-type": "application/json" };
@@ -228,13 +228,13 @@ test("no secret is readable in any file of the data folder", async () => {
     const name = relative(target.waybill.home, path);
     if (!own.test(name)) places.set(name, text);
   }
-  // The looking itself works: names of tenants are there in the clear.
+  // The search itself works: names of tenants are found in the clear.
   expect([...places.values()].some((text) => text.includes("mallory"))).toBe(true);
   const all = [...places.values()].join("\n");
   await findEach(secrets, new Map([["the data folder", all]]));
 });
 
-/** The program and what it started. */
+/** The program and its children. */
 function processes(): readonly number[] {
   const parents = new Map<number, number>();
   for (const entry of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {

@@ -17,7 +17,7 @@ const attacks = new Attacks("webhooks");
 
 let target: Target;
 let provider: Bun.Server<undefined>;
-/** The provider's names of the messages, by the template that they were sent with. */
+/** The provider's ids of the messages, by the template that they were sent with. */
 const wamids = new Map<string, string>();
 let phoneNumberId = "";
 const SECRET = "a webhook secret of this very test";

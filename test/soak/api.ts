@@ -1,8 +1,7 @@
 /** An answer; `status` 0: there was none. */
 export interface ApiAnswer {
   readonly status: number;
-  // The load reads what the service documents.
-  // oxlint-disable-next-line typescript/no-explicit-any
+  // The load reads only documented members. oxlint-disable-next-line typescript/no-explicit-any
   readonly body: any;
   readonly headers: Headers;
 }
@@ -16,9 +15,9 @@ const TIMEOUT_MS = 20_000;
 
 /** Calls of tenants and operators, each over a connection of its own, so that any of the API processes may get it. */
 export class Api {
-  /** Answers by their status. */
+  /** The number of answers by status. */
   readonly statuses = new Map<number, number>();
-  /** Of answers of 5xx: the first words of each kind. */
+  /** The first words of each kind of 5xx answer. */
   readonly failures = new Map<string, number>();
   inFlight = 0;
 
@@ -36,7 +35,7 @@ export class Api {
     return this.call(method, `/dash/api${path}`, body, { ...options, headers });
   }
 
-  /** The body goes as JSON, or as it is where it is bytes. */
+  /** The body is sent as JSON, or unchanged if it is bytes. */
   async call(method: string, path: string, body: unknown, options: CallOptions): Promise<ApiAnswer> {
     const isRaw = body instanceof Uint8Array || typeof body === "string";
     const init: RequestInit = {

@@ -40,7 +40,7 @@ function record({ jobId, tenant, channel }: Message, type: ExportedEvent["event_
   lines.push({ tenant_id: tenant, event_id: id, job_id: jobId ?? "", channel, event_type: type, result: {} });
 }
 
-/** The promises that the book-keeper says are broken. */
+/** The promises that the book-keeper reports as broken. */
 function broken(): readonly string[] {
   const events = new EventAudit(book);
   for (const line of lines) events.take(line);
@@ -179,7 +179,7 @@ describe("the book-keeper notices", () => {
     expect(broken()).toEqual(["scheduled messages come in time, cancelled ones not at all"]);
     message.dueMs = nowMs;
     expect(broken()).toEqual([]);
-    // Its time was told to a clock that was wrong by a minute; a step later on is no excuse.
+    // The clock that interpreted its time was wrong by a minute; a step later on is no excuse.
     message.timedMs = [nowMs];
     message.dueMs = nowMs + 50_000;
     nowMs += 10_000;

@@ -6,7 +6,7 @@ export type SoakChannel = "email" | "whatsapp" | "wallet";
  * The expected outcome of a message.
  *
  * - `sent`: it is good, so it ends as a success. `refused`: its recipient does not exist, so it fails or bounces.
- * - `suppressed`: its recipient was suppressed before it was sent. `update`: of a pass that exists.
+ * - `suppressed`: its recipient was suppressed before it was sent. `update`: an update of an existing pass.
  * - `any`: it may end in every way, but it ends.
  */
 export type Aim = "sent" | "refused" | "suppressed" | "update" | "any";
@@ -25,9 +25,9 @@ export interface Message {
   readonly askedMs: number;
   fate: Fate;
   jobId: string | null;
-  /** Not to be handed over before (unix ms); 0: at once. */
+  /** The earliest time of its hand-over (unix ms); 0: at once. */
   dueMs: number;
-  /** When `dueMs` was told to the service: a clock that was wrong then made the time wrong by as much. */
+  /** When the service received `dueMs`: a clock that was wrong then made the time wrong by as much. */
   timedMs: readonly number[];
   /** When the service answered that it is cancelled; 0: it is not. `NaN`: unknown. */
   canceledMs: number;
@@ -37,7 +37,7 @@ export interface Message {
   recipient: string | null;
   /** Whether a pass is made for the e-mail and goes with it. */
   hasPass: boolean;
-  /** Other job ids that a repeat under the same Idempotency-Key was answered with: there must be none. */
+  /** Other job ids in answers to repeats under the same Idempotency-Key: there must be none. */
   otherJobIds: readonly string[] | null;
 }
 
@@ -50,7 +50,7 @@ export interface Arrival {
   readonly isUnanswered: boolean;
 }
 
-/** An event as the export shows it. */
+/** An event as the export contains it. */
 export interface ExportedEvent {
   readonly tenant_id: string;
   readonly event_id: number;
@@ -60,16 +60,15 @@ export interface ExportedEvent {
   readonly result: { readonly error?: string; readonly reason?: string };
 }
 
-/** A status that went back, or a mistake that shows the moment it is made. */
+/** A status that went back, or another violation that is visible at once. */
 export interface Misdeed {
   readonly promise: string;
   readonly what: string;
 }
 
 /**
- * The book-keeper: what was asked of the service and what it answered, what arrived at the providers, what webhooks
- * were told and what polls showed. It lives outside of the service and does not rely on the service's own account of
- * itself.
+ * The book-keeper: requests to the service and its answers, arrivals at the providers, calls of webhooks and results of
+ * polls. It lives outside of the service and does not rely on the service's own account of itself.
  */
 export class Book {
   readonly messages: Message[] = [];
@@ -83,7 +82,7 @@ export class Book {
   readonly written = new Set<string>();
   /** Messages whose recipients were erased. */
   readonly erased = new Set<number>();
-  /** How often an operator asked for another life of a failed job, by its id. */
+  /** How often an operator retried a failed job, by its id. */
   readonly retries = new Map<string, number>();
   private readonly polled = new Map<string, { rank: number; status: string }>();
   polls = 0;
@@ -111,7 +110,7 @@ export class Book {
     return message;
   }
 
-  /** The answer to a send. A repeat under the same Idempotency-Key is told as well. */
+  /** The answer to a send. Also notes a repeat under the same Idempotency-Key. */
   answered(message: Message, status: number, jobId: unknown): void {
     if (status === 202 && typeof jobId === "string") {
       if (message.jobId !== null && message.jobId !== jobId) {
@@ -137,7 +136,7 @@ export class Book {
 
   /** Notes the status that a poll of a job returned. Polls of one job must not overlap. */
   polledJob(jobId: string, status: string): void {
-    // One that is tried again is pending again.
+    // A retried job is pending again.
     if (this.retries.has(jobId)) return;
     this.polls += 1;
     const rank = RANKS.indexOf(status === "failed" || status === "suppressed" ? "success" : status);
@@ -177,7 +176,7 @@ export class Book {
 
 /** The events that a tenant's webhook received. */
 export interface Told {
-  /** It is told of events behind this one. */
+  /** It receives events behind this one. */
   readonly sinceEventId: number;
   readonly taken: Set<number>;
   latest: number;

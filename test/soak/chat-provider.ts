@@ -7,12 +7,15 @@ import type { Book } from "./book.ts";
 import { Silence } from "./silence.ts";
 
 /**
- * How the provider answers: as it should; 503 to everything; not at all; that the number sends too fast; it takes the message and
- * its answer is lost on the way (504).
+ * How the provider answers: as it should; 503 to every call; never; that the number sends too fast; it accepts the
+ * message but its answer is lost on the way (504).
  */
 export type ChatMood = "ok" | "broken" | "silent" | "throttled" | "lost";
 
-/** The number of message `seq` is this plus `seq`; four last digits 0001 to 0005 have meanings in the sandbox. */
+/**
+ * The number of message `seq` is this plus `seq`; the last four digits 0001 to 0005 have special meanings in the
+ * sandbox.
+ */
 const FIRST_NUMBER = 5_490_000_000_000;
 const LAST_DIGITS = 10_000;
 
@@ -20,15 +23,15 @@ export function formatPhone(seq: number): string {
   return String(FIRST_NUMBER + seq);
 }
 
-/** Whether the sandbox takes the number's messages, and reports them as delivered. */
+/** Whether the sandbox accepts the number's messages, and reports them as delivered. */
 export function isGoodPhone(seq: number): boolean {
   const last = seq % LAST_DIGITS;
   return last < 1 || last > 5;
 }
 
 /**
- * The chat provider: the sandbox's, whose callbacks come shuffled, twice, and some before the answer; before it a gateway that has
- * moods and notes what the provider took.
+ * The chat provider: the sandbox's, whose callbacks come shuffled, twice, and some before the answer; in front of it a
+ * gateway that has moods and notes accepted messages.
  */
 export class ChatProvider {
   mood: ChatMood = "ok";

@@ -9,7 +9,7 @@ interface JobEvents {
   sentMs: number | null;
 }
 
-/** Goes through an export of all events, in its order: by tenant, then by event id. */
+/** Reads an export of all events, in its order: by tenant, then by event id. */
 export class EventAudit {
   readonly jobs = new Map<string, JobEvents>();
   readonly repeated: string[] = [];
@@ -17,7 +17,7 @@ export class EventAudit {
   total = 0;
   private tenant = "";
   private lastId = 0;
-  /** Of jobs that were tried again: how often each of their events may still come, by type and job. */
+  /** For retried jobs: how often each of their events may still come, by type and job. */
   private readonly laterLives = new Map<string, number>();
   /** Events of the tenants with a webhook. */
   private readonly exported = new Map<string, Set<number>>();
@@ -54,7 +54,7 @@ export class EventAudit {
     return left > 0;
   }
 
-  /** Events that a webhook was told and that the export does not have. */
+  /** Events that a webhook received but the export lacks. */
   invented(): readonly string[] {
     return Array.from(this.book.told).flatMap(([tenant, { taken }]) =>
       Array.from(taken)
@@ -67,7 +67,7 @@ export class EventAudit {
     return ((this.jobs.get(jobId)?.bits ?? 0) & toBit(type)) !== 0;
   }
 
-  /** Whether one of its events says that it has ended. */
+  /** Whether one of its events is final. */
   isOver(jobId: string): boolean {
     return ((this.jobs.get(jobId)?.bits ?? 0) & ENDS) !== 0;
   }

@@ -1,15 +1,15 @@
 import type { SoakChannel } from "./book.ts";
 
 /**
- * Why a message may be handed over again (README, "Delivery guarantee").
+ * The reason why a message may be handed over again (README, "Delivery guarantee").
  *
- * - `died`: a process ended without its drain, with the message at the provider or its outcome not yet written down.
+ * - `died`: a process ended without its drain, with the message at the provider or its outcome not yet stored.
  * - `unanswered`: the provider's answer did not arrive.
  * - `cut_off`: one process alone was silent for longer than a lease, and another took its shard over.
  */
 export type Excuse = "died" | "unanswered" | "cut_off";
 
-/** A fault, from its beginning to the moment when everything was as before. */
+/** A fault, from its beginning to the moment when the system has recovered. */
 export interface FaultSpan {
   readonly kind: string;
   readonly target: string;
@@ -18,7 +18,7 @@ export interface FaultSpan {
   readonly excuse: Excuse | null;
   /** The channel whose messages the excuse covers; null: all. */
   readonly channel: SoakChannel | null;
-  /** How long it took until the service was ready again; null: it was not asked. */
+  /** How long it took until the service was ready again; null: not measured. */
   recoveryMs: number | null;
   /** By how much the processes' clocks were wrong (ms). */
   shiftMs: number;
@@ -28,9 +28,12 @@ export interface FaultSpan {
 
 /** A delivery ends within its time limit, and its outcome waits for a Redis that is silent or full meanwhile. */
 const IN_FLIGHT_MS = 65_000;
-/** Between two clocks' readings of one moment, and until an operating system closes what a killed process had open. */
+/**
+ * The difference between two clocks' readings of one moment, and the delay until an operating system closes a killed
+ * process's descriptors.
+ */
 const SLACK_MS = 1_500;
-/** From a request until its job is in the queue, which repeats a call without an answer for five seconds. */
+/** The delay from a request until its job is in the queue: a call without an answer is repeated for five seconds. */
 const TOLD_MS = 6_000;
 
 /** The faults that were injected, and when. */
@@ -67,19 +70,22 @@ export class FaultLog {
     return span;
   }
 
-  /** Whether something is wrong now. */
+  /** Whether a fault lasts now. */
   get isQuiet(): boolean {
     return this.spans.every(({ toMs }) => Number.isFinite(toMs));
   }
 
-  /** The fault that explains why a message was handed over at `firstMs` and again at `againMs`; null: none does. */
+  /**
+   * Returns the fault that explains why a message was handed over at `firstMs` and again at `againMs`; null: none does.
+   */
   excuseFor(channel: SoakChannel, firstMs: number, againMs: number): FaultSpan | null {
     return (
       this.spans.findLast(
         (span) =>
           span.excuse !== null &&
           (span.channel === null || span.channel === channel) &&
-          // It began while the message was in flight, or the message left while it lasted, and the repeat came after it began.
+          // It began while the message was in flight, or the message left while it lasted, and the repeat came after it
+          // began.
           span.fromMs <= firstMs + IN_FLIGHT_MS &&
           span.toMs >= firstMs - SLACK_MS &&
           span.fromMs <= againMs + SLACK_MS,
@@ -87,7 +93,7 @@ export class FaultLog {
     );
   }
 
-  /** By how much a time that was told to the service at that moment can have been misunderstood (ms): its clock was wrong. */
+  /** The most by which a time that the service received at that moment can be wrong (ms), because its clock was. */
   timeErrorMs(atMs: number): number {
     const errors = this.spans
       .filter(({ fromMs, toMs }) => fromMs <= atMs + TOLD_MS && toMs >= atMs - TOLD_MS)

@@ -6,14 +6,14 @@ import type { SoakWorld } from "./soak-world.ts";
 /** A process that is silent for longer may lose its shards to another, if there is one. */
 export const LEASE_MS = 8_000;
 
-/** Something that goes wrong, or that an operator does while it may. */
+/** A fault, or an operator's action during one. */
 export interface FaultKind {
   readonly name: string;
-  /** How often beside the others. */
+  /** Its weight among the others. */
   readonly weight: number;
   /** Two faults of one group never last at once. */
   readonly group: "process" | "store" | "provider";
-  /** Whether this machine and this shape can have it; absent: always. */
+  /** Whether this machine and this setup can have it; absent: always. */
   isPossible?(world: SoakWorld): boolean;
   /** Resolves when it is over. */
   run(world: SoakWorld, dice: Dice): Promise<void>;

@@ -1,7 +1,7 @@
 import type { Verdict } from "./judge.ts";
 import type { SoakWorld } from "./soak-world.ts";
 
-/** Holds what people wrote to what operators are shown of it. */
+/** Compares incoming texts with those that operators see. */
 export async function auditIncoming({ api, book }: Pick<SoakWorld, "api" | "book">): Promise<Verdict> {
   const listed: string[] = [];
   let cursor: string | null = null;
@@ -15,7 +15,7 @@ export async function auditIncoming({ api, book }: Pick<SoakWorld, "api" | "book
   return incomingVerdict(book.written, listed);
 }
 
-/** Each message that the provider was answered 200 for is listed, and once. */
+/** Each message that the provider received a 200 for is listed once. */
 export function incomingVerdict(written: ReadonlySet<string>, listed: readonly string[]): Verdict {
   const times = Map.groupBy(listed, (id) => id);
   const missing = Array.from(written).filter((id) => !times.has(id));

@@ -10,7 +10,7 @@ const ASKED_MAX = 500;
 const DAY_MS = 86_400_000;
 const EXPORT_TRIES = 10;
 
-/** Looks at everything until no promise is broken any more, or the time is over: what is under way has to end first. */
+/** Checks all promises until none is broken any more, or the time is over: work in flight has to end first. */
 export async function inspect(
   world: SoakWorld,
   dispatchers: number,
@@ -53,7 +53,7 @@ async function readLines(url: string, audit: Audit): Promise<Audit> {
   let rest = "";
   const decoder = new TextDecoder();
   const takeLine = (line: string) => {
-    // The export's form is documented.
+    // The export's format is documented.
     if (line !== "") audit.take(JSON.parse(line) as ExportedEvent);
   };
   for await (const chunk of response.body) {

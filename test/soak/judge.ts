@@ -5,7 +5,7 @@ import type { FaultLog, FaultSpan } from "./fault-log.ts";
 /** The verdict on a promise. */
 export interface Verdict {
   readonly promise: string;
-  /** How many things were looked at. */
+  /** The number of checked items. */
   readonly checked: number;
   /** The violations, in words. */
   readonly broken: readonly string[];
@@ -25,20 +25,26 @@ export interface Evidence {
   readonly book: Book;
   readonly events: EventAudit;
   readonly faults: FaultLog;
-  /** Of each accepted job that no event says the end of, by its id. */
+  /** Each accepted job without a final event, by its id. */
   readonly asked: ReadonlyMap<string, AskedJob>;
 }
 
-/** Deliveries in flight to one relay and outcomes not yet written down: what one process may repeat at its death. */
+/**
+ * Deliveries in flight to one relay and outcomes not yet stored: the number that one process may repeat after its
+ * death.
+ */
 const REPEATS_OF_A_PROCESS = 48 + 256;
-/** Chat is tried again only after the provider had ten minutes to report. */
+/** Chat is retried only after the provider had ten minutes to report. */
 const CHAT_SILENCE_MS = 590_000;
 const GOOGLE_REFUSES = /did not accept the service account/;
 const GOOGLE_SKEW_MS = 300_000;
-/** A scheduled message may be early by what two clocks of one machine, and their rounding, differ. */
+/** A scheduled message may be early by the difference of two clocks of one machine, and their rounding. */
 const EARLY_MS = 1_000;
 
-/** Holds all promises to what the book-keeper knows. `dispatchers`: processes that deliver, for the bound of repeats. */
+/**
+ * Checks all promises against the book-keeper's records. `dispatchers`: processes that deliver, for the bound of
+ * repeats.
+ */
 export function judge(evidence: Evidence, dispatchers: number): readonly Verdict[] {
   return [
     lost(evidence),
@@ -68,9 +74,9 @@ function lost({ book, events, faults, asked }: Evidence): Verdict {
     if (said !== undefined && ENDED.has(said.status) && message.aim === "update") continue;
     const waitsFor = said?.waitsFor ?? "";
     if (LAWFUL_WAITS.has(waitsFor)) waiting += 1;
-    // Its time was told to a clock that was slow.
+    // A slow clock interpreted its time.
     else if (waitsFor === "schedule" && findTimeError(message, faults) > 0) waiting += 1;
-    // Its message is tried still.
+    // Its message is still being tried.
     else if (message.fallbackOf !== null && !events.isOver(message.fallbackOf.jobId ?? "")) waiting += 1;
     else broken.push(`${describeMessage(message)}: ${said === undefined ? "nobody knows it" : JSON.stringify(said)}`);
   }
@@ -132,7 +138,7 @@ function findCause(
   faults: FaultLog,
 ): FaultSpan | "unanswered" | null {
   if (message === undefined || first === undefined || again === undefined) return null;
-  // Another job: the request itself was taken twice.
+  // Another job: the request itself was accepted twice.
   if (first.jobId !== again.jobId) return null;
   const waitedMs = again.atMs - first.atMs;
   if (first.isUnanswered && (message.channel !== "whatsapp" || waitedMs >= CHAT_SILENCE_MS)) return "unanswered";
@@ -194,7 +200,7 @@ function scheduled({ book, faults }: Evidence): Verdict {
   return { promise: "scheduled messages come in time, cancelled ones not at all", checked: all.length, broken, note };
 }
 
-/** A wall-clock time means what the clock of the process that takes it says. Later steps do not count. */
+/** The clock of the receiving process defines a wall-clock time. Later steps do not count. */
 function findTimeError({ timedMs }: Message, faults: FaultLog): number {
   return Math.max(0, ...timedMs.map((atMs) => faults.timeErrorMs(atMs)));
 }
@@ -226,7 +232,7 @@ function suppressed({ book, events }: Evidence): Verdict {
   return { promise: "nothing is sent to who is suppressed", checked: all.length, broken, note: "" };
 }
 
-/** A good message that was accepted ends as a success, whatever went wrong meanwhile. */
+/** A good message that was accepted ends as a success, whatever faults occur meanwhile. */
 function ends({ book, events, faults }: Evidence): Verdict {
   const all = book.messages.filter(({ aim, fate }) => aim === "sent" && fate === "accepted");
   const broken: string[] = [];
@@ -234,7 +240,7 @@ function ends({ book, events, faults }: Evidence): Verdict {
     const jobId = message.jobId ?? "";
     if (message.canceledMs !== 0 || !events.has(jobId, "failed") || events.has(jobId, "sent")) continue;
     const error = events.jobs.get(jobId)?.error ?? "";
-    // Google takes no assertion whose time is more than some minutes off; the pass's token is given back.
+    // Google refuses an assertion whose time is more than some minutes off; the pass's token is given back.
     if (GOOGLE_REFUSES.test(error) && faults.timeErrorMs(message.askedMs) > GOOGLE_SKEW_MS) continue;
     broken.push(`${describeMessage(message)}: ${error}`);
   }

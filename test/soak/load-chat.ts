@@ -7,7 +7,7 @@ import { triedUntilDone } from "./tried-until-done.ts";
 const CALLBACK_TRIES = 40;
 const REPEATED_MS = 4_000;
 
-/** A chat message to a number of its own. */
+/** A chat message to a fresh number. */
 export async function sendChat(context: LoadContext): Promise<void> {
   const { dice, book, api, tenants } = context;
   const tenant = tenants.sender(dice);
@@ -19,7 +19,9 @@ export async function sendChat(context: LoadContext): Promise<void> {
   book.answered(message, answer.status, answer.body?.job_id);
 }
 
-/** Somebody writes to the sending number. The provider tells it until it is answered 200, and now and then once more. */
+/**
+ * A person writes to the sending number. The provider repeats it until it is answered 200, and now and then once more.
+ */
 export async function write(context: LoadContext): Promise<void> {
   const { api, dice, book, keys, did } = context;
   const from = formatPhone(dice.between(0, book.messages.length));
@@ -28,7 +30,7 @@ export async function write(context: LoadContext): Promise<void> {
   const message = { id, from, timestamp, type: "text", text: { body: `Is it ${id}?` } };
   const body = JSON.stringify(webhookBody({ messages: [message] }, PHONE_NUMBER_ID));
   await triedUntilDone(context, { most: CALLBACK_TRIES, pauseMs: () => REPEATED_MS }, async () => {
-    // The former secrets stay valid; the newest is not known to all processes before their restart.
+    // The former secrets stay valid; some processes do not know the newest before their restart.
     const { signature } = signed(body, keys.webhookSecrets.at(-1) ?? "");
     const headers = { "x-hub-signature-256": signature };
     const { status } = await api.call("POST", "/webhook/whatsapp", body, { headers });

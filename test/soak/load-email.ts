@@ -10,7 +10,7 @@ const LARGE_BYTES_MAX = 900_000;
 const SEEN_MS = 5_000;
 const KEY_TRIES = 8;
 
-/** One e-mail, in one of the ways that people send them. */
+/** One e-mail, submitted in one of the usual ways. */
 export async function sendEmail(context: LoadContext): Promise<void> {
   const { dice, book, tenants } = context;
   const kind = dice.next();
@@ -40,7 +40,7 @@ function findTenant({ tenants }: LoadContext, message: Message): SoakTenant {
 }
 
 /**
- * Sends it. Under an Idempotency-Key, a request without an answer is repeated until there is one, and one with an answer
+ * Sends it. Under an Idempotency-Key, a request without an answer is repeated until there is one, and an answered one
  * sometimes, too.
  */
 async function post(context: LoadContext, message: Message, body: unknown, key: string | null): Promise<ApiAnswer> {
@@ -66,12 +66,12 @@ function repeat(context: LoadContext, send: () => Promise<ApiAnswer>): void {
   context.later(pauseMs(), () => triedUntilDone(context, { most: KEY_TRIES, pauseMs }, isDone));
 }
 
-/** Whether it may have been done or not. */
+/** Whether it may have taken effect or not. */
 function isOpen({ status }: ApiAnswer): boolean {
   return status === 0 || status >= 500 || status === 409 || status === 429;
 }
 
-/** Many messages in one request; answers how many. */
+/** Many messages in one request; returns their number. */
 export async function sendBatch(context: LoadContext): Promise<number> {
   const { dice, book, tenants, api } = context;
   const tenant = tenants.sender(dice);
@@ -151,7 +151,7 @@ async function move(context: LoadContext, message: Message): Promise<void> {
   else if (status >= 400 && status < 500) message.dueMs = before;
 }
 
-/** A message that another one stands behind; of some, the recipient does not exist. */
+/** A message with a fallback; some have a recipient that does not exist. */
 export async function sendWithFallback(context: LoadContext): Promise<void> {
   const { dice, book, tenants } = context;
   const tenant = tenants.sender(dice).id;
@@ -172,7 +172,7 @@ export async function sendWithFallback(context: LoadContext): Promise<void> {
   if (!isGood && dice.chance(0.5)) context.later(dice.between(5_000, 60_000), () => retry(context, message));
 }
 
-/** An operator has a failed job tried again, in vain. */
+/** An operator retries a failed job, in vain. */
 async function retry({ api, book, did }: LoadContext, { tenant, jobId }: Message): Promise<void> {
   if (jobId === null) return;
   // Without an answer, the result is unknown.
@@ -182,7 +182,7 @@ async function retry({ api, book, did }: LoadContext, { tenant, jobId }: Message
   did(`failed job tried again: ${status}`);
 }
 
-/** An address is suppressed, by its tenant or an operator; what is sent to it afterwards is not. */
+/** A tenant or an operator suppresses an address; later messages to it are not sent. */
 export async function suppress(context: LoadContext): Promise<void> {
   const { dice, api, book, tenants } = context;
   const tenant = tenants.sender(dice);
@@ -215,7 +215,7 @@ export async function unsubscribe(context: LoadContext): Promise<void> {
     context.later(SEEN_MS, () => sendToSuppressed(context, findTenant(context, former), address));
 }
 
-/** A reader's mail program loads the pixel of a mail, more than once, as they do. */
+/** A reader's mail program loads the pixel of a mail, more than once, as is usual. */
 export async function open({ mail: provider, api, did }: LoadContext): Promise<void> {
   const pixel = provider.pixels.shift();
   if (pixel === undefined) return;

@@ -2,14 +2,14 @@ import type { Message } from "./book.ts";
 import type { LoadContext } from "./soak-world.ts";
 import { triedUntilDone } from "./tried-until-done.ts";
 
-/** By then its reports have come, unless something was away all the while. */
+/** By then its reports have come, unless a part was away all the time. */
 const SETTLED_MS = 60_000;
 const REPEATED_MS = 5_000;
 const TRIES = 40;
 /** The longest that the look-up of a recipient lags behind the event store. */
 const LOOKED_FOR_MS = 15_000;
 
-/** An operator erases somebody who got a message a while ago, and looks for them afterwards. */
+/** An operator erases a recipient of an earlier message, and searches for them afterwards. */
 export async function erase(context: LoadContext): Promise<void> {
   const { api, dice, book, did } = context;
   const message = book.messages[dice.between(0, Math.max(0, book.messages.length - 1))];

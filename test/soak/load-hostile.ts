@@ -4,7 +4,7 @@ import type { LoadContext } from "./soak-world.ts";
 const TOO_LARGE = 10 * 1024 * 1024 + 1_024;
 const SLOW_BYTES = 20;
 
-/** One attempt of somebody who means no good, or does not know how. None of it may be accepted, and none may cost the others. */
+/** One attempt of a hostile or clumsy caller. None of it may be accepted, and none may slow the others. */
 export async function attack(context: LoadContext): Promise<void> {
   const { dice, api, tenants, book, did } = context;
   const { apiKey, id } = tenants.sender(dice);
@@ -12,7 +12,7 @@ export async function attack(context: LoadContext): Promise<void> {
   const expect = async (what: string, statuses: readonly number[], asked: Promise<{ readonly status: number }>) => {
     const { status } = await asked;
     did(`hostile: ${what} ${status}`);
-    // No answer and 5xx are a fault's doing; 429 a limit's.
+    // A missing answer or a 5xx is a fault's effect; 429 a limit's.
     if (status !== 0 && status < 500 && status !== 429 && !statuses.includes(status)) {
       book.misdeed("what is wrong is refused", `${what} was answered ${status}`);
     }
@@ -48,7 +48,7 @@ export async function attack(context: LoadContext): Promise<void> {
   }
 }
 
-/** A tenant of ten requests a minute sends at once what it may send in five. */
+/** A tenant of ten requests a minute sends five minutes' worth at once. */
 async function flood({ dice, api, tenants, book, did }: LoadContext): Promise<void> {
   const tenant = dice.pick(tenants.limited);
   await Promise.all(
@@ -67,7 +67,7 @@ async function flood({ dice, api, tenants, book, did }: LoadContext): Promise<vo
   did("hostile: flood");
 }
 
-/** A body that comes byte by byte, and never ends. */
+/** An endless body that comes byte by byte. */
 async function slowBody({ service, did }: LoadContext, apiKey: string): Promise<void> {
   const socket = connect(Number(new URL(service.url).port), "127.0.0.1");
   socket.on("error", () => undefined);

@@ -12,7 +12,7 @@ export async function change(context: LoadContext): Promise<void> {
   const tenant = tenants.sender(dice);
   switch (dice.between(0, 6)) {
     case 0: {
-      // Of all tenants' plan: a few times an hour.
+      // The plan of all tenants changes a few times an hour.
       if (!dice.chance(PLAN_CHANGED)) return;
       const plan = {
         requests_per_minute: dice.pick([900_000, 1_000_000]),
@@ -48,7 +48,7 @@ export async function change(context: LoadContext): Promise<void> {
       return did("suppression set or removed");
     }
     default: {
-      // Neither limit is near.
+      // The load stays far below both limits.
       await api.operator("PUT", "/plans/limited", {
         requests_per_minute: 10,
         queued_jobs_max: dice.pick([500, 1_000]),
@@ -58,13 +58,13 @@ export async function change(context: LoadContext): Promise<void> {
   }
 }
 
-/** Repeated until it is answered: else its messages would wait for ever. */
+/** Repeated until it is answered, or its messages would wait for ever. */
 async function resume(context: LoadContext, tenantId: string): Promise<void> {
   const { status } = await context.api.operator("POST", `/tenants/${tenantId}/resume`, {});
   if (status !== 200) context.later(1_000, () => resume(context, tenantId));
 }
 
-/** A tenant gets another key, uses it from then on, and the former one is revoked and refused. */
+/** A tenant receives another key and uses it from then on; the former one is revoked and refused. */
 async function rotateKey(context: LoadContext): Promise<void> {
   const { dice, api, tenants, book, did } = context;
   const tenant = tenants.sender(dice);

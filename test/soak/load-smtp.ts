@@ -13,7 +13,10 @@ interface Reply {
   readonly text: string;
 }
 
-/** One e-mail of a program that speaks only SMTP. Half of them send again, byte for byte, until there is a definite reply. */
+/**
+ * One e-mail of a program that speaks only SMTP. Half of them send again, byte for byte, until there is a definite
+ * reply.
+ */
 export async function submit(context: LoadContext): Promise<void> {
   const { dice, book, tenants, did } = context;
   const tenant = tenants.sender(dice);
@@ -24,7 +27,7 @@ export async function submit(context: LoadContext): Promise<void> {
     const { code, text } = await say(context, tenant.apiKey, { to: formatRecipient(message), source });
     did(`submitted by SMTP: ${code}`);
     const jobId = JOB_ID.exec(text)?.[1];
-    // 4yz: for now, and what came of it is not sure; 5yz: never.
+    // 4yz: temporary, and the outcome is uncertain; 5yz: permanent.
     const status = code === 250 && jobId !== undefined ? 202 : code >= 500 ? 400 : 0;
     book.answered(message, status, jobId);
     return status !== 0;
@@ -40,7 +43,7 @@ async function say(
     host: "127.0.0.1",
     port: smtpPort,
     requireTLS: true,
-    // It has made its own.
+    // The client has made its own.
     tls: { rejectUnauthorized: false },
     auth: { user: "soak", pass: apiKey },
     connectionTimeout: TIMEOUT_MS,

@@ -18,7 +18,7 @@ const PASSES_MAX = 400;
 const RESULT_TRIES = 20;
 const ISSUER = "3388000000012345678";
 
-/** Makes passes, and changes those that exist. */
+/** Creates passes, and updates existing ones. */
 export class WalletLoad {
   readonly passes: KnownPass[] = [];
   private devicesUsed = 0;
@@ -35,7 +35,7 @@ export class WalletLoad {
     if (answer.status === 202) this.await(context, message, { tenant, type, tries: RESULT_TRIES });
   }
 
-  /** Asks for the job until the pass is there. */
+  /** Polls the job until the pass is there. */
   private await(
     context: LoadContext,
     message: Message,
@@ -95,7 +95,7 @@ export class WalletLoad {
     else if (answer.status === 0 || answer.status >= 500) pass.open += 1;
   }
 
-  /** At the end: a pass has the version that its accepted updates make. Answers what is not so. */
+  /** At the end: a pass has the version that follows from its accepted updates. Returns the differences. */
   async wrongVersions(
     context: Pick<LoadContext, "api">,
   ): Promise<{ readonly checked: number; readonly broken: string[] }> {

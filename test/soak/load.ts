@@ -13,10 +13,10 @@ import type { LoadContext, SoakWorld } from "./soak-world.ts";
 type Action = readonly [weight: number, run: () => Promise<unknown>];
 
 const TICK_MS = 50;
-/** More than this at once, and the load waits: a service that answers late is asked less. */
+/** With more than this in flight the load pauses: a slow service gets fewer requests. */
 const IN_FLIGHT_MAX = 128;
 
-/** The mixed load of all channels and of everybody else who calls. */
+/** The mixed load of all channels and all other callers. */
 export class SoakLoad {
   readonly wallet = new WalletLoad();
   readonly done = new Map<string, number>();

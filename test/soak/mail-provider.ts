@@ -13,15 +13,15 @@ export type MailMood = "ok" | "closed" | "broken" | "silent" | "slow" | "throttl
 const HEAD_CHARS = 16 * 1024;
 const SLOW_MS = 3_000;
 const LOG_EVERY_MS = 200;
-/** So many messages are between two whose unsubscribe link is followed, or whose pixel is loaded. */
+/** The number of messages between two whose unsubscribe link is followed, or whose pixel is loaded. */
 const LINK_EVERY = 40;
 const PIXEL_EVERY = 30;
 /** One of this many messages that it took comes back later. */
 const BOUNCED_EVERY = 150;
 
 /**
- * The mail server that Waybill submits to, as the book-keeper's witness: it notes each message that it takes, and writes Postfix's
- * log about it. It refuses recipients `nouser…` and takes `grey…` at the second try.
+ * The mail server that Waybill submits to, as the book-keeper's witness: it notes each message that it accepts, and
+ * writes Postfix's log about it. It refuses recipients `nouser…` and accepts `grey…` at the second try.
  */
 export class MailProvider {
   mood: MailMood = "ok";

@@ -19,7 +19,7 @@ import type { SoakWorld } from "./soak-world.ts";
 import { Tenants } from "./tenants.ts";
 import { WalletProvider } from "./wallet-provider.ts";
 
-/** Starts everything that the soak is made of, the program last. All that it starts ends with `undo`. */
+/** Starts all parts of the soak, the program last. All that it starts ends with `undo`. */
 export async function openWorld(options: SoakOptions, folder: string, undo: Undo): Promise<SoakWorld> {
   const book = new Book();
   const faults = new FaultLog();
@@ -64,7 +64,7 @@ export async function openWorld(options: SoakOptions, folder: string, undo: Undo
   return { ...parts, service, side, api: new Api(service.url, OPERATOR_TOKEN) };
 }
 
-/** Has the tenants' receivers told of everything from now on. */
+/** Registers the tenants' receivers for all events from now on. */
 export async function makeWebhooks({ tenants, receivers, api, book }: SoakWorld): Promise<void> {
   for (const [at, { id, apiKey }] of tenants.withWebhooks.entries()) {
     const body = { url: receivers.buildUrl(id), batch_max: at % 2 === 0 ? 100 : 1 };

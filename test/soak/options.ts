@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 
-/** Where the stores are, and over how many processes a start spreads. */
+/** The location of the stores, and the number of processes per start. */
 export type Shape = "embedded" | "processes" | "servers";
 
 export interface SoakOptions {
@@ -12,17 +12,17 @@ export interface SoakOptions {
   /** `PROCESSES` of each start. */
   readonly processes: string;
   readonly tenants: number;
-  /** Where the report goes: `FILE` in Markdown, and `FILE.json`; null: to the screen alone. */
+  /** The report's files: `FILE` in Markdown, and `FILE.json`; null: only the screen. */
   readonly report: string | null;
   /** Faults by name; null: all that this machine can do. */
   readonly only: ReadonlySet<string> | null;
-  /** Faults by name that are left out. */
+  /** Faults by name to be left out. */
   readonly without: ReadonlySet<string>;
   /** Seconds between the end of a fault and the next one, on average. */
   readonly gapSeconds: number;
   /** How long jobs have to end after the last fault. */
   readonly drainMinutes: number;
-  /** Room of the data folder's file system, where one of its own can be mounted. */
+  /** The size of the data folder's file system, where one of its own can be mounted. */
   readonly diskMib: number;
 }
 
@@ -43,7 +43,7 @@ export const USAGE = `npm run soak -- [options]
   --report FILE            writes FILE (Markdown) and FILE.json
 `;
 
-/** Throws with a sentence about the first option that does not work. */
+/** Throws with a sentence about the first invalid option. */
 export function readOptions(args: readonly string[]): SoakOptions {
   const { values } = parseArgs({
     args: [...args],

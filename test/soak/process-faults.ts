@@ -14,7 +14,7 @@ const BACKUPS_KEPT = 2;
 const ROTATE_TRIES = 8;
 const ROTATE_AGAIN_MS = 4_000;
 
-/** Faults of Waybill's own processes, and what operators do with them. */
+/** Faults of Waybill's own processes, and operators' actions on them. */
 export const processFaults: readonly FaultKind[] = [
   { name: "kill-main", weight: 6, group: "process", run: killMain },
   { name: "kill-child", weight: 8, group: "process", isPossible: isSpread, run: killChild },
@@ -88,7 +88,10 @@ async function rollingRestart({ faults, service, side, book }: SoakWorld): Promi
   }
 }
 
-/** A new first key for secrets and links, a new secret for callbacks, a restart, and the command that seals everything anew. */
+/**
+ * A new first key for secrets and links, a new secret for callbacks, a restart, and the command that re-encrypts all
+ * secrets.
+ */
 async function rotateKeys(world: SoakWorld): Promise<void> {
   const { keys, faults, service, side, book } = world;
   const fresh = () => Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString("base64");
@@ -98,7 +101,7 @@ async function rotateKeys(world: SoakWorld): Promise<void> {
   for (const one of [service, side]) await one?.restart();
   const environment = { ...serviceEnvironment(world), WAYBILL_HOME: world.stores.home };
   let sealed = await runCommand(["rotate-keys"], environment);
-  // The registry may be away, or its disk full: who is told so tries again.
+  // The registry may be away, or its disk full: the operator then tries again.
   for (let tries = 1; sealed.code !== 0 && tries < ROTATE_TRIES; tries += 1) {
     await Bun.sleep(ROTATE_AGAIN_MS);
     sealed = await runCommand(["rotate-keys"], environment);

@@ -1,11 +1,11 @@
 import type { Book } from "./book.ts";
 import { Silence } from "./silence.ts";
 
-/** How tenants' receivers answer: as they should, with 503, slowly, or not at all. */
+/** How tenants' receivers answer: as they should, with 503, slowly, or never. */
 export type ReceiverMood = "ok" | "broken" | "slow" | "silent";
 
 const SLOW_MS = 2_000;
-/** So that a webhook is tried again soon after the trouble. */
+/** Makes a webhook's retry follow soon after the trouble. */
 const RETRY_SECONDS = 2;
 
 /** The receivers of all tenants' event webhooks, at `/<tenant>`. A call that they answer 2xx counts as received. */

@@ -8,7 +8,7 @@ import type { Verdict } from "./judge.ts";
 import type { SoakWorld } from "./soak-world.ts";
 import { TOKENS } from "./tenants.ts";
 
-/** Tokens and passes in the registry of a program that does not run: a token for each pass that exists, and for no other. */
+/** Tokens and passes in the registry of a stopped program: a token for each pass that exists, and for no other. */
 export async function auditTokens({ stores, tenants, book }: SoakWorld): Promise<Verdict> {
   const { db, close } =
     stores.servers === null
@@ -37,7 +37,7 @@ export async function auditTokens({ stores, tenants, book }: SoakWorld): Promise
     const ofPasses = book.messages.filter(({ channel, hasPass }) => channel === "wallet" || hasPass);
     for (const { aim, fate, jobId, seq } of ofPasses) {
       if (aim !== "sent" || fate !== "accepted") continue;
-      // Whether it may have failed is judged by its events.
+      // Its events show whether it may have failed.
       if (!["ready", "failed"].includes(known.get(jobId ?? "") ?? ""))
         broken.push(`message ${seq}: its pass is ${known.get(jobId ?? "") ?? "not there"}`);
     }

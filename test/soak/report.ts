@@ -14,7 +14,7 @@ export interface SoakReport {
   readonly verdicts: readonly Verdict[];
   readonly slopes: readonly Slope[];
   readonly points: readonly ResourcePoint[];
-  /** Where the logs were kept; null: they were not. */
+  /** The folder of the kept logs; null: they were not kept. */
   readonly logs: string | null;
 }
 

@@ -14,8 +14,8 @@ interface Bound {
 }
 
 /**
- * Measured resources by name, and their bounds. The event store and the registry keep history: they grow with it. The event
- * store's engine keeps as many threads as were busy at once since its start.
+ * Measured resources by name, and their bounds. The event store and the registry keep history: they grow with it. The
+ * event store's engine keeps as many threads as were busy at once since its start.
  */
 const BOUNDS: Readonly<Record<string, Bound>> = {
   "memory MiB": { share: 0.1, amount: 48 },
@@ -44,7 +44,7 @@ export interface Slope {
   readonly first: number;
   readonly last: number;
   readonly perHour: number;
-  /** The most that it may be; null: not judged. */
+  /** Its upper bound; null: not judged. */
   readonly bound: number | null;
 }
 
@@ -129,7 +129,7 @@ export class Resources {
 
 interface ProcessUse {
   readonly bytes: number;
-  /** Without those by which the event store's engine measures its threads, three each. */
+  /** Excludes the threads with which the event store's engine measures its own, three each. */
   readonly files: number;
   readonly engineThreads: number;
   readonly sockets: number;

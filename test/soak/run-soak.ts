@@ -29,7 +29,10 @@ const NOTED = [
   "the soak itself works",
 ];
 
-/** Runs the program under load and trouble, then holds every promise to what happened. Ends all that it started. */
+/**
+ * Runs the program under load and trouble, then checks every promise against the records. Ends all parts that it
+ * started.
+ */
 export async function runSoak(
   options: SoakOptions,
   say: (text: string) => void,
@@ -120,7 +123,7 @@ async function versions(world: SoakWorld, load: SoakLoad): Promise<Verdict> {
   return { promise: "each update of a pass is one version", checked, broken, note };
 }
 
-/** The last backup can be restored: all engines open it, and what was queued is there. */
+/** The last backup can be restored: all engines open it, and the queued jobs are there. */
 async function restored({ folder, stores, faults, keys }: SoakWorld): Promise<readonly Verdict[]> {
   const made = faults.spans.filter(({ kind, note }) => kind === "backup" && note === "").length;
   if (made === 0) return [];

@@ -8,24 +8,24 @@ import type { FaultLog } from "./fault-log.ts";
 const ROOT = join(import.meta.dir, "../..");
 const CLOCK = join(import.meta.dir, "stepped-clock.ts");
 const READY_MS = 120_000;
-/** A program that cannot start, as on a full disk, is started again after this time, as a service manager does. */
+/** A program that cannot start, as on a full disk, is started again after this time, as by a service manager. */
 const RESTART_MS = 1_000;
 const WATCH_MS = 250;
 
 export interface ServiceOptions {
-  /** In the log of faults, and the name of its log files. */
+  /** Its name in the log of faults and in its log files. */
   readonly name: string;
   readonly home: string;
   readonly port: number;
   readonly logs: string;
-  /** Read at each start: the keys in it are rotated. */
+  /** Read at each start, because the keys in it are rotated. */
   environment(): Readonly<Record<string, string>>;
   readonly faults: FaultLog;
 }
 
-/** The program, and what an operator's service manager does with it: it is started again whenever it has ended. */
+/** The program under an operator's service manager, which starts it again whenever it has ended. */
 export class Service {
-  /** How often it ended without having been told to. */
+  /** How often it ended unexpectedly. */
   deaths = 0;
   private child: Bun.Subprocess | null = null;
   private starts = 0;
@@ -52,7 +52,7 @@ export class Service {
     return this.child !== null && this.child.exitCode === null && this.child.signalCode === null && isAlive(this.pid);
   }
 
-  /** Starts it, and begins to watch over it. */
+  /** Starts and supervises it. */
   async start(): Promise<void> {
     this.isHeld = false;
     this.spawn();
@@ -60,7 +60,7 @@ export class Service {
     this.watching ??= this.watch();
   }
 
-  /** Resolves with the time that it took until `/ready` says so. */
+  /** Resolves with the time until `/ready` confirms it. */
   async untilReady(withinMs = READY_MS): Promise<number> {
     const fromMs = performance.now();
     while (performance.now() - fromMs < withinMs) {
@@ -79,13 +79,13 @@ export class Service {
     return answer?.status === 200;
   }
 
-  /** `kill -9`; the watch starts it again. */
+  /** `kill -9`; the supervision starts it again. */
   async kill(): Promise<void> {
     this.child?.kill("SIGKILL");
     await this.child?.exited;
   }
 
-  /** As a deployment replaces it: told to end, then started with the environment of that moment. */
+  /** Replaces it as a deployment does: a stop signal, then a start with the environment of that moment. */
   async restart(): Promise<number> {
     const code = await this.stop();
     this.isHeld = false;
@@ -102,7 +102,7 @@ export class Service {
     return code;
   }
 
-  /** Ends it, and the watch over it. */
+  /** Ends it and its supervision. */
   async end(): Promise<number> {
     this.isOver = true;
     await this.watching;

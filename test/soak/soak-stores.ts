@@ -11,7 +11,7 @@ import type { SoakOptions } from "./options.ts";
 
 const MIB = 1024 * 1024;
 
-/** Servers of their own, each behind a proxy that breaks; and another proxy for the second start alone. */
+/** Its own servers, each behind a proxy that breaks; and another proxy for the second start alone. */
 export interface StoreServers {
   readonly redis: RedisServer;
   readonly postgres: PostgresServer;
@@ -20,7 +20,7 @@ export interface StoreServers {
   readonly sideProxy: FaultProxy;
 }
 
-/** Where the soak's data is: a file system of its own where one can be mounted, and servers where they are asked for. */
+/** The soak's stores: a file system of its own where one can be mounted, and servers where they are requested. */
 export class SoakStores {
   private constructor(
     readonly home: string,
@@ -59,7 +59,7 @@ export class SoakStores {
     return { REDIS_URL: `redis://127.0.0.1:${(isSide ? sideProxy : redisProxy).port}`, DATABASE_URL: database.href };
   }
 
-  /** From now on only so much more can be written. */
+  /** From now on only that much more can be written. */
   async fillDisk(leftMib: number): Promise<void> {
     if (this.disk === null) return;
     const { blocks, bfree, bsize } = await statfs(this.disk.path);
@@ -96,7 +96,7 @@ async function openServers(path: string, undo: Undo): Promise<StoreServers> {
   };
 }
 
-/** Makes the Redis refuse writes for lack of memory; answers how to end that. */
+/** Makes the Redis refuse writes for lack of memory; returns a function that ends it. */
 export async function fillRedis(redis: Redis): Promise<() => Promise<void>> {
   const [, before = "0"] = await redis.config("GET", "maxmemory");
   await redis.config("SET", "maxmemory", "1");

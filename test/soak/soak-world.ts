@@ -11,7 +11,7 @@ import type { SoakStores } from "./soak-stores.ts";
 import type { Tenants } from "./tenants.ts";
 import type { WalletProvider } from "./wallet-provider.ts";
 
-/** Everything that a soak is made of. */
+/** All parts of a soak. */
 export interface SoakWorld {
   readonly options: SoakOptions;
   readonly folder: string;
@@ -31,7 +31,7 @@ export interface SoakWorld {
   /** Port of the analysts' ClickHouse, and of the listener for SMTP. */
   readonly analystsPort: number;
   readonly smtpPort: number;
-  /** How wrong the processes' clocks are. */
+  /** The error of the processes' clocks. */
   readonly clockFile: string;
 }
 
@@ -46,6 +46,6 @@ export interface LoadContext extends SoakWorld {
   readonly dice: Dice;
   /** Runs it later, and counts it as load until it is done. */
   later(ms: number, run: () => Promise<void>): void;
-  /** Counts what was done, by its name. */
+  /** Counts the actions, by name. */
   did(what: string): void;
 }

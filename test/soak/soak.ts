@@ -4,8 +4,8 @@ import { holds, type SoakReport, toMarkdown } from "./report.ts";
 import { runSoak } from "./run-soak.ts";
 
 /*
- * `npm run soak`: hours in the life of the whole program, with everything going wrong (CONTRIBUTING.md, "The soak"). Exit code 1: a promise was
- * broken; 2: it could not run.
+ * `npm run soak`: hours in the life of the whole program, with every kind of fault (CONTRIBUTING.md, "The soak"). Exit
+ * code 1: a promise was broken; 2: it could not run.
  */
 const say = (text: string) => process.stderr.write(`${new Date().toISOString().slice(11, 19)} ${text}\n`);
 
@@ -25,7 +25,7 @@ function write(report: SoakReport, file: string): void {
 
 const chosen = options();
 const over = new AbortController();
-// The first one ends the load and looks at what there is; the second one ends it at once.
+// The first one ends the load and checks the results so far; the second one ends it at once.
 process.once("SIGINT", () => over.abort());
 process.once("SIGTERM", () => over.abort());
 try {

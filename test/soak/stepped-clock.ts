@@ -2,8 +2,9 @@ import { readFileSync } from "node:fs";
 import { shiftDate } from "../support/shift-date.ts";
 
 /**
- * Loaded before the program (`bun --preload`), in each of its processes: its wall clock is ahead of the machine's by what the file
- * SOAK_CLOCK_FILE says, in milliseconds by the process's name (`main`, `api-1`, …), and steps when the file changes.
+ * Loaded before the program (`bun --preload`), in each of its processes: its wall clock is ahead of the machine's by
+ * the milliseconds in the file SOAK_CLOCK_FILE, by the process's name (`main`, `api-1`, …), and steps when the file
+ * changes.
  */
 const file = process.env["SOAK_CLOCK_FILE"];
 const at = process.argv.indexOf("child");
@@ -17,7 +18,7 @@ function read(path: string): void {
     const mine: unknown = typeof shifts === "object" && shifts !== null ? Reflect.get(shifts, name) : 0;
     shiftMs = typeof mine === "number" ? mine : 0;
   } catch {
-    // It is being written: what it said before holds.
+    // The file is being written: its former content holds.
   }
 }
 

@@ -5,7 +5,7 @@ import { fillRedis } from "./soak-stores.ts";
 import type { SoakWorld } from "./soak-world.ts";
 
 const NETWORK_KBPS = 200;
-/** Less than the event store leaves free of the soak's disk, and time for what it has begun. */
+/** Less than the space that the event store leaves free on the soak's disk, and the time for its running writes. */
 const NEARLY_FULL_MIB = 48;
 const NEARLY_FULL_MS = 5_000;
 
@@ -23,7 +23,7 @@ function hasServers({ stores }: SoakWorld): boolean {
   return stores.servers !== null;
 }
 
-/** Redis is durable (`appendfsync always`), so its death is no excuse for anything. */
+/** Redis is durable (`appendfsync always`), so its death excuses no loss. */
 async function killRedis(world: SoakWorld): Promise<void> {
   const { stores, service, faults } = world;
   const span = faults.begin("kill -9", "redis");
@@ -60,8 +60,8 @@ async function redisFull(world: SoakWorld, dice: Dice): Promise<void> {
 }
 
 /**
- * The data folder's file system takes not a byte more. It fills up in two steps: the event store stops by itself before a disk is
- * full (`src/storage/engine-config.ts`), which it can where what it began has the time to end.
+ * The data folder's file system accepts no more bytes. It fills up in two steps: the event store stops by itself before
+ * a disk is full (`src/storage/engine-config.ts`), provided that its running writes have the time to end.
  */
 async function diskFull(world: SoakWorld, dice: Dice): Promise<void> {
   const { stores } = world;
@@ -84,7 +84,10 @@ async function diskFull(world: SoakWorld, dice: Dice): Promise<void> {
   });
 }
 
-/** The way to Redis, for everybody or for the main start alone, whose shards the second one takes over after a lease. */
+/**
+ * The connections to Redis, for both starts or for the main start alone, whose shards the second one takes over after a
+ * lease.
+ */
 async function redisNetwork(world: SoakWorld, dice: Dice): Promise<void> {
   const { servers } = world.stores;
   if (servers === null) return;

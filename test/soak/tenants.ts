@@ -7,10 +7,10 @@ export interface SoakTenant {
   apiKey: string;
 }
 
-/** A few send most of it, most are quiet, as tenants are. */
+/** A few send most of it, most are quiet, as real tenants are. */
 const GREEDY = 20;
 const BUSY = 200;
-/** Ten requests a minute, which their owners do not keep to. */
+/** Limited to ten requests a minute, which their owners ignore. */
 const LIMITED = 10;
 const WITH_TOKENS = 30;
 const WITH_WEBHOOKS = 20;
@@ -28,7 +28,7 @@ export class Tenants {
         id: `t${String(at).padStart(4, "0")}`,
         plan: at >= GREEDY && at < GREEDY + LIMITED ? "limited" : "load",
         channels: ["email", "whatsapp", "wallet"],
-        // The greedy and the last tenants: these are quiet otherwise.
+        // The greedy and the last tenants are quiet otherwise.
         tokens: at < WITH_TOKENS && (at < GREEDY || at >= GREEDY + LIMITED) ? TOKENS : 0,
         template: {
           slug: TEMPLATE,

@@ -1,12 +1,12 @@
 import type { LoadContext } from "./soak-world.ts";
 
 export interface Tries {
-  /** In all. */
+  /** Tries in all. */
   readonly most: number;
   readonly pauseMs: () => number;
 }
 
-/** Tries at once; what is not done then is load for later, until it is done or that was the last time. */
+/** Tries at once; an unfinished task becomes load for later, until it is done or that was the last time. */
 export async function triedUntilDone(
   context: Pick<LoadContext, "later">,
   { most, pauseMs }: Tries,

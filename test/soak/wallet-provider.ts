@@ -51,7 +51,7 @@ export class WalletProvider {
     const google = `http://127.0.0.1:${this.googleProxy.port}`;
     return {
       GOOGLE_WALLET_API_URL: google,
-      // An assertion names the token endpoint that it is for, so this one is reached directly.
+      // An assertion names its token endpoint, so this one is reached directly.
       GOOGLE_TOKEN_URL: this.google.tokenUrl,
       APNS_URL: `https://127.0.0.1:${this.apnsProxy.port}`,
     };

@@ -8,16 +8,16 @@ import { storeFaults } from "./store-faults.ts";
 
 const FAULT_KINDS: readonly FaultKind[] = [...processFaults, ...storeFaults, ...providerFaults];
 
-/** A fault is joined by one of another group this often. */
+/** How often a fault is joined by one of another group. */
 const TWO_AT_ONCE = 0.25;
-/** How long the service may take to be ready after a fault, on a machine that others use, too. */
+/** How long the service may take to be ready after a fault, on a machine with other load. */
 const READY_MS = 90_000;
-/** So often there are minutes without a fault, at whose end resources are measured. */
+/** The interval of minutes without a fault, at whose end resources are measured. */
 const QUIET_EVERY_MS = 8 * 60_000;
 const QUIET_MS = 75_000;
 const SETTLE_MS = 30_000;
 
-/** Draws faults from the seed, one after the other, with quiet minutes between them, until it is told to end. */
+/** Draws faults from the seed, one after the other, with quiet minutes between them, until it is stopped. */
 export class Weather {
   private readonly dice: Dice;
   private readonly kinds: readonly FaultKind[];
@@ -42,7 +42,7 @@ export class Weather {
     this.running = this.run();
   }
 
-  /** Lets the fault that lasts come to its end. */
+  /** Lets the current fault come to its end. */
   async stop(): Promise<void> {
     this.over.abort();
     await this.running;

@@ -55,7 +55,7 @@ test("without the right password only a ping is answered, and the error is Click
     [{}, basic("default", "wrong")],
     [{}, { Authorization: `Bearer ${PASSWORD}` }],
     [{}, { Authorization: "Basic %%%" }],
-    // One wrong is one too many.
+    // A single wrong one is too many.
     [{ password: "wrong" }, { "X-ClickHouse-Key": PASSWORD }],
     [{ password: "wrong" }, basic("default", PASSWORD)],
   ];

@@ -30,7 +30,7 @@ async function readContents(path: string): Promise<Record<string, string>> {
 }
 
 const AN_HOUR_MS = 3_600_000;
-/** For files that are copied long after they were written. */
+/** The age of files that are copied long after they were written. */
 const longAfter = () => Date.now() + AN_HOUR_MS;
 
 test("a mirror has what the folder has now, and copies only what may have changed", async () => {
@@ -43,7 +43,7 @@ test("a mirror has what the folder has now, and copies only what may have change
   await writeFile(join(from, "changed"), "again");
   await writeFile(join(from, "parts/new"), "first");
   await rm(join(from, "gone"));
-  // Whoever copies it anew would lose this.
+  // A copy that starts anew would lose this.
   await writeFile(join(to, "old"), "ours!");
   await mirror.update();
   expect(await readContents(to)).toEqual({

@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 const CREATE = "CREATE TABLE IF NOT EXISTS default.t (n UInt64) ENGINE = MergeTree ORDER BY n";
-/** Of proc(5)'s stat, behind the command: state, parent, group, …, priority, niceness. */
+/** Fields of proc(5)'s stat, behind the command: state, parent, group, …, priority, niceness. */
 const readStat = async (pid: number) => (await readFile(`/proc/${pid}/stat`, "utf8")).replace(/^.*\) /, "").split(" ");
 
 test("a server that was killed is started again at the same address, with all that it confirmed", async () => {

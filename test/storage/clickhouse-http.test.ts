@@ -408,7 +408,7 @@ test("a statement ends with the client that asked for it, and then the next has 
   expect(await queryValue("SELECT 1")).toBe("1");
 }, 90_000);
 
-/** Statements of analysts that the engine knows of, as the API's connection sees them. */
+/** Analysts' statements that the engine runs, as the API's connection sees them. */
 async function running() {
   const result = await chdb.reader.query({
     query: "SELECT count() AS rows FROM system.processes WHERE user = 'analyst'",

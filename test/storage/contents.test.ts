@@ -21,7 +21,7 @@ import { VirtualClock } from "../support/virtual-clock.ts";
 import { openTestRegistry } from "../tenants/open-test-registry.ts";
 
 const ids = new JobIds(systemClock, systemRandom);
-/** Of messages whose batch began an hour ago. */
+/** Files of messages whose batch began an hour ago. */
 const lateIds = new JobIds(new VirtualClock(Date.now() - 60 * 60_000), systemRandom);
 const A = content("an attachment");
 const B = content("another");
@@ -139,7 +139,7 @@ describe.each(Object.keys(OPEN))("files of jobs in %s", (kind) => {
     expect((await found(late)).storedMs).toBeGreaterThan(former.storedMs);
     await store.removeFound(former);
     expect([await store.get(late, A.sha256), await store.get(late, B.sha256)]).toEqual([A.body, B.body]);
-    // Another job with the same file is no younger for it.
+    // Another job with the same file does not make it younger.
     expect((await found(other)).storedMs).toBe(before.storedMs);
     await store.removeFound(await found(late));
     expect([await store.get(late, A.sha256), await store.get(other, A.sha256)]).toEqual([null, A.body]);

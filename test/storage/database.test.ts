@@ -44,7 +44,7 @@ test("a standby that has not taken over yet is an outage", async () => {
   expect(await catchError(change)).toBeInstanceOf(UnavailableError);
 });
 
-/** Out of file descriptors or disk, a file that cannot be read or is not where it was, starting up, full of sessions. */
+/** Out of file descriptors or disk, a file that cannot be read or has moved, starting up, full of sessions. */
 test.each(["53000", "53100", "53300", "57P03", "58000", "58030", "58P01", "58P02"])(
   "what the server's machine lacks (%s) is an outage, at a read and at a write",
   async (state) => {

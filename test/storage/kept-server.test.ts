@@ -29,7 +29,7 @@ test("a server that ended for want of room is started again once there is some, 
     prepare: async () => undefined,
     make() {
       starts += 1;
-      // It ends after a moment, as one does that cannot write.
+      // It ends after a moment, like one that cannot write.
       const command = ["sleep", room ? "60" : "0.01"];
       const answers = async () => undefined;
       const common = { folder: tmpdir(), endsBy: "signal", clock: systemClock, telemetry } as const;

@@ -6,7 +6,7 @@ import { eventually } from "../support/eventually.ts";
 import { createPostgres, type PostgresServer, postgresMissing } from "../support/postgres.ts";
 import { applyMigration, beginMigrations, MIGRATIONS } from "../support/registry-migrations.ts";
 
-/** The first of a few that change one table after the other. */
+/** The first of a few migrations that change one table after the other. */
 const FIRST_MISSING = 17;
 
 describe.skipIf(postgresMissing() !== null)("a migration beside a process at work", () => {

@@ -7,8 +7,8 @@ import { openRegistryDatabase } from "../support/registry-database.ts";
 import { applyMigration, beginMigrations, MIGRATIONS } from "../support/registry-migrations.ts";
 
 /**
- * Beginnings of their hashes, by which a database knows what it has: one that is changed after its release makes every database
- * refuse. A new one is added at the end.
+ * Beginnings of the hashes by which a database recognises applied migrations: one that is changed after its release
+ * makes every database refuse. A new one is added at the end.
  */
 // biome-ignore format: as the list grows, a line stays a line
 const RELEASED = [
@@ -17,11 +17,14 @@ const RELEASED = [
   "f81110ad", "8687af4a", "3a309f00", "339c22cc", "042fb4c6", "62c075b3", "74bb5ce4", "c627ac57",
 ];
 
-/** From which all that follow are run at once; `npm run prove`: from each. The fourth made the first folders that others may have. */
+/**
+ * The version from which all later ones run at once; `npm run prove`: from each. The fourth made the first folders
+ * outside of development.
+ */
 const FORMER = new Set([0, 3, MIGRATIONS.length - 2]);
 
 type Row = Readonly<Record<string, unknown>>;
-/** By table, in the order of its columns. */
+/** Rows by table, in the order of its columns. */
 type Tables = ReadonlyMap<string, readonly Row[]>;
 
 let db: AnyDb;
@@ -31,7 +34,7 @@ beforeAll(async () => {
   await db.execute(sql`drop schema public cascade`);
   await db.execute(sql`create schema public`);
   await beginMigrations(db);
-  // Rows may come before those that they refer to.
+  // Rows may precede the rows that they refer to.
   await db.execute(sql`set session_replication_role = replica`);
 });
 
@@ -40,7 +43,7 @@ async function rows(on: AnyDb, query: string): Promise<readonly Row[]> {
   return found.map(({ row }) => row);
 }
 
-/** Undoes what `work` does. */
+/** Undoes the changes of `work`. */
 async function trying(work: (transaction: AnyDb) => Promise<void>): Promise<void> {
   const done = new Error("done");
   const undone = db.transaction(async (transaction) => {
@@ -52,7 +55,7 @@ async function trying(work: (transaction: AnyDb) => Promise<void>): Promise<void
   });
 }
 
-/** The columns that can be written, by table. */
+/** The writable columns, by table. */
 async function columns(): Promise<ReadonlyMap<string, readonly Row[]>> {
   const all = await rows(
     db,
@@ -65,7 +68,8 @@ where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and a.attnum >
 }
 
 /**
- * A row in every table, in which every text is `row-<n>`, so that all references fit. Every second leaves out what may be null.
+ * A row in every table, with every text `row-<n>`, so that all references fit. Every second row leaves out nullable
+ * columns.
  */
 async function fill(n: number): Promise<void> {
   const inserts: string[] = [];
@@ -111,7 +115,7 @@ async function everything(on: AnyDb): Promise<Tables> {
   return new Map(names.map((name) => [name, (found.get(name) ?? []).map(({ row }) => row as Row)]));
 }
 
-/** Each row is still there, with all that it had. */
+/** Each row is still there, with all its values. */
 function expectKept(before: Tables, after: Tables): void {
   for (const [table, had] of before) {
     const columnsThen = Object.keys(had[0] ?? {});

@@ -49,7 +49,7 @@ test("what a crash left aside is read, and gets its name back at the next start,
 test("a payload gets its name only once it is fully written, and a failed write leaves nothing", async () => {
   const home = join(folder, "full");
   const store = await PayloadFiles.open(home);
-  // A folder in its place is what cannot be written over.
+  // A folder in its place cannot be overwritten.
   await mkdir(join(home, `${REF.jobId}.acme`, "x"), { recursive: true });
   await expect(store.put(REF, Buffer.from("x"))).rejects.toBeInstanceOf(UnavailableError);
   expect(await readdir(home)).toEqual([`${REF.jobId}.acme`]);

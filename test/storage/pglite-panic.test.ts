@@ -9,7 +9,7 @@ import { copyMadePostgres } from "../support/made-home.ts";
 const parent = await mkdtemp(join(tmpdir(), "waybill-panic-"));
 afterAll(() => rm(parent, { recursive: true, force: true }));
 
-/** WASI's number. */
+/** The number in WASI. */
 const ENOSPC = 51;
 
 interface NodeFiles {
@@ -42,7 +42,7 @@ test("a disk that is full at a checkpoint is told at once, before any other stat
   const panics: string[] = [];
   onPanic(client, ({ message }) => panics.push(message));
   await client.exec("create table lines (line text)");
-  // An error of a statement's own is none of the server's.
+  // An error of the statement itself is not the server's.
   await expect(client.query("select 1 / 0")).rejects.toThrow("division by zero");
   expect(panics).toEqual([]);
   disk.isFull = true;

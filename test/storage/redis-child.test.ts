@@ -187,7 +187,7 @@ test("a command cut short by a power loss is dropped, and everything before it i
   expect(await readFile(join(folder, "torn-tail.aof"))).toEqual(torn);
 });
 
-/** Where a write of several commands is torn: what the file ends with. */
+/** Where a write of several commands is torn: the end of the file. */
 const TEARS: readonly (readonly [name: string, end: (transaction: string) => number])[] = [
   ["within the command that opens it", () => "*1\r\n$5\r\nMU".length],
   ["behind the command that opens it", () => "*1\r\n$5\r\nMULTI\r\n".length],

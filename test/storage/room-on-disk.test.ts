@@ -13,7 +13,7 @@ const ALL = { queue: true, registry: true, eventStore: true };
 
 afterEach(() => undo.run());
 
-/** A disk with so much on it, as far as this machine lets us mount one. */
+/** A disk with that much on it, if this machine can mount one. */
 async function disk(kib: number): Promise<string> {
   const path = undo.add(await mkdtemp(join(tmpdir(), "waybill-disk-")), (one) => rm(one, { recursive: true }));
   mount(path, `size=${kib}k,nr_inodes=5000,mode=700`);

@@ -2,7 +2,9 @@ import { sql } from "drizzle-orm";
 import { type CallMessage, MessageCalls } from "../../src/processes/message-calls.ts";
 import { openRemotePglite } from "../../src/storage/postgres/remote-pglite.ts";
 
-/** Uses the parent's PostgreSQL as it is told: `hold` stays in a transaction, `add` counts up a hundred times in some. */
+/**
+ * Uses the parent's PostgreSQL by command: `hold` stays in a transaction, `add` increments a hundred times in several.
+ */
 const calls = new MessageCalls((message) => void process.send?.(message));
 process.on("message", (message) => calls.take(message as CallMessage));
 process.on("disconnect", () => process.exit(0));

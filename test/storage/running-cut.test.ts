@@ -67,7 +67,7 @@ function cut({ before, held, within }: Meanwhile) {
     async holdEvents(work) {
       const sinceMs = clock.monotonicMs();
       try {
-        // Only asked which tables it has.
+        // Only its list of tables is queried.
         return await work(events as unknown as ClickHouseClient);
       } finally {
         state.heldMs = clock.monotonicMs() - sinceMs;
@@ -150,7 +150,7 @@ test("no store is held longer than four seconds, however long another one takes,
   let isOver = false;
   taken.catch(() => undefined).finally(() => (isOver = true));
   await eventually("the stores go on", () => state.heldMs !== null, HELD_MS_MAX);
-  // It still writes where the next backup will be.
+  // It is still writing the next backup's folder.
   expect(isOver).toBe(false);
   slow.resolve();
   const error = await taken.catch((reason: unknown) => reason);

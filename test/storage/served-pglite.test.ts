@@ -22,7 +22,7 @@ afterAll(async () => {
   await rm(home, { recursive: true, force: true });
 });
 
-/** A process that uses the database of this one, once it has said that it is done with what it was told. */
+/** A process that uses this one's database, and reports when it has run its command. */
 async function startUser(what: "hold" | "add", says: string) {
   const said = Promise.withResolvers<void>();
   const child = Bun.spawn([process.execPath, join(import.meta.dir, "run-registry-user.ts"), what], {
@@ -69,7 +69,7 @@ test("a process that dies within a transaction changes nothing, and blocks nobod
   expect(await waiting).toBe(0);
 }, 90_000);
 
-/** Both ends of a line within this process: what one sends, the other takes, cloned as between processes. */
+/** Both ends of a line within this process: each receives the other's messages, cloned as between processes. */
 function line(): { asking: MessageCalls; answering: MessageCalls } {
   const asking: MessageCalls = new MessageCalls((message) => answering.take(structuredClone(message)));
   const answering: MessageCalls = new MessageCalls((message) => asking.take(structuredClone(message)));

@@ -26,7 +26,7 @@ function upkeep(clock = new VirtualClock(Date.now())) {
   return { clock, telemetry, upkeep: new Upkeep({ db: database.db, clock, telemetry, freeBytes: () => PLENTY }) };
 }
 
-/** Stores a value that PostgreSQL cannot make smaller, changes it so often that `megabytes` are written, and removes it. */
+/** Stores an incompressible value, updates it until `megabytes` are written, and removes it. */
 async function storeAndRemove(megabytes = 2): Promise<void> {
   const { db } = database;
   const value = new Uint8Array(500_000);

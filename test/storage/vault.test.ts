@@ -76,7 +76,7 @@ describe("the vault", () => {
   });
 });
 
-/** The kind of error with which `open` fails, which must not show the secret. */
+/** Returns the kind of error with which `open` fails; the error must not contain the secret. */
 function failure(open: () => string): string {
   try {
     return `opened: ${open()}`;

@@ -1,6 +1,9 @@
-/** The zone of servers and commands that tests start: not UTC, in which all times are told and stored, and not by whole hours. */
+/**
+ * The zone of servers and commands that tests start: not UTC, in which all times are reported and stored, and not whole
+ * hours from it.
+ */
 const LOCAL_ZONE = "Asia/Kathmandu";
-/** In which a capital I is no capital of i, and which most machines do not have. */
+/** A locale in which a capital I is no capital of i, and which most machines lack. */
 const LOCAL_LANGUAGE = "tr_TR.UTF-8";
 
 /** The only variables of this machine's environment that servers and commands of a test receive. */

@@ -6,21 +6,21 @@ import { eventually } from "./eventually.ts";
 
 const BINARY = "/usr/bin/chromium";
 
-/** How a reader sees pages. */
+/** A reader's settings for pages. */
 export interface Reader {
   /** Pixels. */
   readonly width: number;
   readonly colours: "light" | "dark";
-  /** As `Accept-Language` says it. */
+  /** In the form of `Accept-Language`. */
   readonly language: string;
 }
 
-/** Why no browser can run here, or null. */
+/** Returns why no browser can run here, or null. */
 export function browserMissing(): string | null {
   return existsSync(BINARY) ? null : `chromium is not installed (${BINARY})`;
 }
 
-/** Where the browser keeps its profile, while there is one. */
+/** The folder of the browser's profile, while there is one. */
 let profile: string | null = null;
 
 /** A tab of a headless Chromium that all tabs of this process share. */
@@ -40,20 +40,20 @@ export async function openTab({ width, colours, language }: Reader): Promise<Bun
   return tab;
 }
 
-/** Ends the browser with all its tabs, and removes what it left. */
+/** Ends the browser with all its tabs, and removes its files. */
 export async function closeBrowser(): Promise<void> {
   if (profile === null) return;
   const folder = profile;
   // It keeps a socket elsewhere.
   const socket = await readlink(join(folder, "SingletonSocket"));
   Bun.WebView.closeAll();
-  // Its processes outlive that a little, and would write their files anew.
+  // Its processes outlive that a little, and would recreate their files.
   await eventually("the browser ends", () => !isNamedByProcess(folder));
   for (const left of [folder, dirname(socket)]) await rm(left, { recursive: true, force: true });
   profile = null;
 }
 
-/** Whether a process that runs has the text in its command line. */
+/** Whether a running process has the text in its command line. */
 function isNamedByProcess(text: string): boolean {
   return readdirSync("/proc").some((entry) => {
     try {
@@ -65,23 +65,26 @@ function isNamedByProcess(text: string): boolean {
   });
 }
 
-/** Does what leads to another page, and marks the page that it leaves, so that {@link isShown} does not take it for the next. */
+/**
+ * Runs an action that leads to another page, and marks the current page, so that {@link isShown} does not take it for
+ * the next.
+ */
 export async function leave(tab: Bun.WebView, act: () => Promise<unknown>): Promise<void> {
   await tab.evaluate("globalThis.isLeft = true");
   try {
     await act();
   } catch (error) {
-    // The browser may say that the former page is gone before it says that it has done it.
+    // The browser may report the former page as gone before it reports the action as done.
     if (!String(error).includes("navigated or closed")) throw error;
   }
 }
 
-/** Whether a page with the title is there, whole, and not the one that was left. */
+/** Whether a complete page with the title is there, other than the one that was left. */
 export async function isShown(tab: Bun.WebView, title: string): Promise<boolean> {
   try {
     return (await tab.evaluate("globalThis.isLeft ? '' : document.readyState + document.title")) === `complete${title}`;
   } catch {
-    // One page is gone and the next is not there yet.
+    // One page is gone and the next has not loaded yet.
     return false;
   }
 }

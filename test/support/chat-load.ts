@@ -6,7 +6,7 @@ import type { Waybill } from "./waybill.ts";
 /** A template that the sandbox Graph API accepts. */
 export const CHAT = { phone_number: "5491122334455", template_id: "order_update", params: ["Ann", "4711"] };
 
-/** Tenants that may send as fast as they can, each from a number of its own (`numberOf`). */
+/** Tenants that may send as fast as they can, each from a number of its own (`formatNumber`). */
 export async function createChatTenants(waybill: Waybill, count: number): Promise<readonly LoadTenant[]> {
   await waybill.operator("PUT", "/plans/load", { requests_per_minute: 1_000_000 });
   const tenants: LoadTenant[] = [];

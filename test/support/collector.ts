@@ -9,7 +9,7 @@ export interface ReceivedSpan {
   readonly endTimeUnixNano: string;
   readonly status?: { readonly code: number; readonly message: string };
   readonly attributes: Readonly<Record<string, unknown>>;
-  /** Of its resource. */
+  /** Attributes of its resource. */
   readonly resource: Readonly<Record<string, unknown>>;
 }
 
@@ -32,7 +32,7 @@ export class Collector {
   readonly spans: ReceivedSpan[] = [];
   readonly headers: Headers[] = [];
   requests = 0;
-  /** Decides about a request; what is answered with 200 is kept. Default: 200. */
+  /** Decides about a request; spans answered with 200 are kept. Default: 200. */
   answer: () => number | Promise<number> = () => 200;
   private readonly server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: (request) => this.take(request) });
 

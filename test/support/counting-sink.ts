@@ -3,7 +3,7 @@ import { startSmtpServer, type TestSmtpServer } from "./smtp-server.ts";
 /** A mail server that accepts all mail and stores only two numbers. */
 export interface CountingSink extends TestSmtpServer {
   messages(): number;
-  /** Of all messages, without the SMTP commands. */
+  /** The bytes of all messages, without the SMTP commands. */
   bytes(): number;
 }
 

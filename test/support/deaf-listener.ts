@@ -2,18 +2,18 @@ import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { eventually } from "./eventually.ts";
 
-/** A port to which no connection can be made any more, as behind a firewall that drops packets. */
+/** A port that accepts no more connections, as behind a firewall that drops packets. */
 export interface DeafListener {
   readonly port: number;
   stop(): Promise<void>;
 }
 
-/** More than the kernel queues for one that takes none (net.core.somaxconn). */
+/** More than the kernel queues for a process that accepts none (net.core.somaxconn). */
 const SOCKETS_MAX = 10_000;
 const LISTENER =
   "const { port } = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } }); console.log(port)";
 
-/** A listener in a process that is stopped, with its queue full: the kernel drops what further clients send. */
+/** A listener in a stopped process, with its queue full: the kernel drops further clients' packets. */
 export async function startDeafListener(): Promise<DeafListener> {
   const child = Bun.spawn([process.execPath, "-e", LISTENER], { stdout: "pipe", stderr: "inherit", stdin: "ignore" });
   const sockets: Socket[] = [];
@@ -37,7 +37,10 @@ export async function startDeafListener(): Promise<DeafListener> {
   throw new Error(`a stopped listener still has room after ${SOCKETS_MAX} connections`);
 }
 
-/** Whether somebody waits for an answer to a first packet to the port: state SYN_SENT in /proc/net/tcp (Linux, proc_net_tcp.rst). */
+/**
+ * Whether a client waits for an answer to its first packet to the port: state SYN_SENT in /proc/net/tcp (Linux,
+ * proc_net_tcp.rst).
+ */
 function isDropped(port: number): boolean {
   const address = `0100007F:${port.toString(16).toUpperCase().padStart(4, "0")}`;
   const waits = new RegExp(`^ *\\d+: \\S+ ${address} 02 `, "m");

@@ -8,7 +8,7 @@ export type Environment = Readonly<Record<string, string>>;
 
 /** A process as the files of infra/ start it. */
 export interface DeployedProcess {
-  /** Where it is said, such as `compose api-1`. */
+  /** The part that defines it, such as `compose api-1`. */
   readonly place: string;
   readonly environment: Environment;
   /** How long it may take to end before it is killed. */
@@ -41,7 +41,7 @@ export function composeSettings(): Environment {
   return assignments(stdout.toString());
 }
 
-/** compose.yaml with its variables replaced. Throws if one is not in `settings`. */
+/** compose.yaml with its variables replaced. Throws if one is missing in `settings`. */
 export function composeFile(settings: Environment): Compose {
   const text = infraFile("compose/compose.yaml").replace(/\$\$|\$\{(\w+):\?[^}]*\}/g, (whole, name?: string) => {
     if (name === undefined) return "$";
@@ -49,24 +49,24 @@ export function composeFile(settings: Environment): Compose {
     if (value === undefined) throw new Error(`make-env.sh does not print ${name}, which is in ${whole}`);
     return value;
   });
-  // The test of the schema shows that it is one.
+  // The test of the schema checks that it is one.
   return Bun.YAML.parse(text) as Compose;
 }
 
-/** The manifests of infra/kubernetes, but for kustomization.yaml, which is none. */
+/** The manifests of infra/kubernetes, except kustomization.yaml. */
 export function manifests(): readonly Manifest[] {
   const files = Array.from(new Bun.Glob("*.yaml").scanSync(join(INFRA, "kubernetes"))).sort();
   return files
     .filter((file) => file !== "kustomization.yaml")
     .flatMap((file) => {
       const parsed: unknown = Bun.YAML.parse(infraFile(`kubernetes/${file}`));
-      // The test of the types shows what they are.
+      // The test of the types checks them.
       const documents = (Array.isArray(parsed) ? parsed : [parsed]) as Omit<Manifest, "file">[];
       return documents.map((document) => ({ ...document, file }) as Manifest);
     });
 }
 
-/** `ENV` of the image, which every container begins with. */
+/** `ENV` of the image, inherited by every container. */
 export function imageEnvironment(): Environment {
   const [, block = ""] = /^ENV ((?:.*\\\n)*.*)$/m.exec(infraFile("docker/Dockerfile")) ?? [];
   return assignments(block.replaceAll("\\\n", "\n"));
@@ -84,7 +84,7 @@ export function composeProcesses(settings: Environment): readonly DeployedProces
     }));
 }
 
-/** The units, an instance of the API's among them, with the example of their environment. */
+/** The units, including an instance of the API's, with the example of their environment. */
 export function systemdProcesses(): readonly DeployedProcess[] {
   const common = infraFile("systemd/waybill-.service.d/common.conf");
   const shared = assignments(infraFile("systemd/waybill.env.example"));

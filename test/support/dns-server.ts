@@ -29,7 +29,7 @@ export class DnsServer {
   private readonly sockets = new Set<Socket>();
   port = 0;
 
-  /** `place`: where it listens; default: a free port. */
+  /** `place`: the address that it listens at; default: a free port. */
   static async start(place = { host: "127.0.0.1", port: 0 }): Promise<DnsServer> {
     for (let tries = 1; ; tries += 1) {
       const server = new DnsServer();

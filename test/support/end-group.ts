@@ -1,4 +1,4 @@
-/** Ends a process that was started `detached`, with all that it has started and left in its group. */
+/** Ends a process that was started `detached`, with all processes left in its group. */
 export function endGroup({ pid }: { readonly pid: number }): void {
   try {
     process.kill(-pid, "SIGKILL");

@@ -1,4 +1,4 @@
-/** Polls until `holds` returns something truthy, and returns that; fails with `why` after `withinMs`. */
+/** Polls until `holds` returns a truthy value, and returns that; fails with `why` after `withinMs`. */
 export async function eventually<T>(
   why: string,
   holds: () => T | Promise<T>,

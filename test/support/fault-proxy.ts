@@ -11,7 +11,7 @@ const WAITING_BYTES_MAX = 1024 * 1024;
  *
  * - `silenceExisting`: open connections stay open but never carry another byte in either direction. New ones work. This
  *   is how a firewall that lost its state, or a failed-over address, behaves.
- * - `silence`: no connection carries anything until `pass`; data written meanwhile arrives then.
+ * - `silence`: no connection carries any bytes until `pass`; data written meanwhile arrives then.
  * - `refuse`: connections are reset, and new ones refused, until `pass`.
  */
 export class FaultProxy {

@@ -13,13 +13,13 @@ export interface FormerBuild {
   remove(): Promise<void>;
 }
 
-/** The commit that `ref` names; null if there is no history. */
+/** Returns the commit that `ref` names; null without a history. */
 export function findCommit(ref: string): string | null {
   const asked = Bun.spawnSync(["git", "rev-parse", "--verify", "--quiet", `${ref}^{commit}`], { cwd: ROOT });
   return asked.exitCode === 0 ? asked.stdout.toString().trim() : null;
 }
 
-/** Checks out the files of that commit, with today's packages, or where it needs other versions with its own. */
+/** Checks out the files of that commit, with today's packages, or with its own if it needs other versions. */
 export async function prepareBuild(commit: string): Promise<FormerBuild> {
   const root = await mkdtemp(join(tmpdir(), "waybill-former-"));
   const archive = Bun.spawn(["sh", "-c", 'git archive "$1" | tar -x -C "$2"', "sh", commit, root], { cwd: ROOT });
@@ -29,7 +29,7 @@ export async function prepareBuild(commit: string): Promise<FormerBuild> {
   return { root, remove: () => rm(root, { recursive: true, force: true }) };
 }
 
-/** Whether the packages that are installed here are all that the build in `root` runs with, in its versions. */
+/** Whether the installed packages are those that the build in `root` runs with, in the same versions. */
 async function hasPackagesFor(root: string): Promise<boolean> {
   const { dependencies } = await readPackage(root);
   const installed = await Promise.all(
@@ -61,14 +61,14 @@ async function install(root: string): Promise<void> {
     throw new Error(`the packages of a former build cannot be installed: ${await stderr.text()}`);
 }
 
-/** The queue format that a build writes; builds from before there was a number use the first one. */
+/** The queue format that a build writes; builds from before the number use the first one. */
 export async function readQueueFormat(root = ROOT): Promise<number> {
   const file = FORMAT_FILES.map((path) => join(root, path)).find((path) => existsSync(path));
   if (file === undefined) return 1;
   return Number(/QUEUE_FORMAT = (\d+)/.exec(await Bun.file(file).text())?.[1] ?? 1);
 }
 
-/** Whether a build keeps running for a moment after a stop signal, which lets balancers turn away. */
+/** Whether a build keeps running for a moment after a stop signal, during which balancers turn away. */
 export async function hasDrainGrace(root: string): Promise<boolean> {
   return (await Bun.file(join(root, "src/config/settings.ts")).text()).includes("DRAIN_GRACE_MS");
 }

@@ -1,6 +1,6 @@
 import { createServer } from "node:net";
 
-/** Below the range that Linux takes the ports of connections from: a port of that range may be gone before it is used. */
+/** Below Linux's range of ephemeral ports: a port of that range may be taken before it is used. */
 const FIRST = 20_000;
 const LAST = 32_000;
 

@@ -4,7 +4,7 @@ import { FolderLock } from "../../src/storage/folder-lock.ts";
 
 const POLL_MS = 200;
 
-/** For files that take long, one more than the cores: tests spend much of their time waiting, */
+/** For slow files, one more than the cores: tests spend much of their time waiting, */
 export const LONG_SLOTS = cpus().length + 1;
 /** and short ones more of it. */
 export const MACHINE_SLOTS = LONG_SLOTS + 1;

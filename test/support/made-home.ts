@@ -9,17 +9,17 @@ import { eventStoreFoundation, eventStoreMigrations } from "../../src/events/sch
 import { openPglite } from "../../src/storage/postgres/pglite.ts";
 import { schemaHash } from "./schema-hash.ts";
 
-/** Where the run keeps what the next one also needs: not in its own folder (`memory-folder.ts`). */
+/** The folder that a run shares with the next: not its own (`memory-folder.ts`). */
 export const KEPT = process.env["TEST_KEPT"] ?? tmpdir();
 /**
- * Kept after the run: for each state of the two schemas and their engines, what a first start makes. An archive, because
- * copying its hundreds of files one by one costs three times as much.
+ * Kept after the run: for each state of the two schemas and their engines, the result of a first start. An archive,
+ * because copying its hundreds of files one by one costs three times as much.
  */
 const MADE = join(KEPT, `waybill-test-home-${await hashOfAll()}.tar`);
 /** The members of the archive. */
 const PARTS = ["postgres", "clickhouse", "apple-sandbox.pem", "google-private-key.pem"] as const;
 
-/** Makes it, where no test of these schemas has run yet: that takes some ten seconds of CPU. */
+/** Creates it if no test of these schemas has run yet: that takes some ten seconds of CPU. */
 export async function prepareMadeHome(): Promise<void> {
   if (existsSync(MADE)) return;
   const draft = await mkdtemp(`${MADE}-`);
@@ -61,7 +61,7 @@ export async function openMadePglite(folder: string): ReturnType<typeof openPgli
   return openPglite(folder);
 }
 
-/** A PostgreSQL with the current schema in a folder of its own, which `remove` takes away once the database is closed. */
+/** A PostgreSQL with the current schema in a folder of its own, which `remove` deletes once the database is closed. */
 export async function temporaryPglite() {
   const folder = await mkdtemp(join(tmpdir(), "waybill-pglite-"));
   const database = await openMadePglite(join(folder, "postgres"));
@@ -78,7 +78,7 @@ async function run(command: readonly string[]): Promise<void> {
   if ((await child.exited) !== 0) throw new Error(`${command.join(" ")}: ${said}`);
 }
 
-/** Of all that the archive's contents come from. */
+/** A hash of all inputs of the archive's contents. */
 async function hashOfAll(): Promise<string> {
   const target = { database: "waybill", cluster: null };
   const steps = [eventStoreFoundation(target), eventStoreMigrations(target)];

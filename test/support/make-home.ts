@@ -9,7 +9,7 @@ import { systemClock } from "../../src/runtime/system-clock.ts";
 import { QuietTelemetry } from "./quiet-telemetry.ts";
 
 /*
- * bun test/support/make-home.ts FOLDER: a data folder with all that a first start makes and that is the same for every
+ * bun test/support/make-home.ts FOLDER: a data folder with the parts of a first start that are the same for every
  * folder: both databases with their current schema and without an identity, and the sandbox's keys.
  */
 

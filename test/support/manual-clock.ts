@@ -1,6 +1,6 @@
 import type { Clock } from "../../src/domain/clock.ts";
 
-/** The machine's clock, which a test can set forward: timers that are due by then fire soon. */
+/** The machine's clock, which a test can set forward: due timers then fire soon. */
 export class ManualClock implements Clock {
   private aheadMs = 0;
 

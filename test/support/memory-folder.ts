@@ -7,13 +7,13 @@ import { isAlive } from "./is-alive.ts";
 const SHARED_MEMORY = "/dev/shm";
 /** A whole run never has more than 0.9 GB there. */
 const FREE_BYTES_MIN = 4 * 1024 ** 3;
-/** Others may pass, and not list: servers that run as users of their own have their folders inside. */
+/** Others may pass through, but not list: servers that run as users of their own have their folders inside. */
 const MODE = 0o711;
 
 /**
- * A folder in memory for what the tests of this process and its children write, where there is room for one; else null. On a disk,
- * hundreds of databases that live for seconds cost a run a tenth of its CPU: for each file that is made, ext4 looks through the
- * inodes that were removed just now, and syncs wait. It goes when this process ends; one that was killed leaves it to the next.
+ * A folder in memory for files of this process's tests and its children, if there is space for one; else null. On a
+ * disk, hundreds of short-lived databases cost a run a tenth of its CPU: for each new file, ext4 searches the inodes
+ * that were just removed, and syncs wait. It is removed when this process ends; a killed process leaves it to the next.
  */
 export function memoryFolder(): string | null {
   if (!hasRoom()) return null;

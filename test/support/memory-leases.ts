@@ -7,7 +7,7 @@ export class MemoryLeases implements Leases {
   private readonly listeners = new Set<(role: LeaseRole, shard: number) => void>();
   private tokens = 0;
 
-  /** The token that was granted the lease last and has not released it. */
+  /** The token of the last granted lease that is not released. */
   holder(shard: number, role: LeaseRole = "recorder"): string | null {
     return this.held.get(`${role} ${shard}`)?.token ?? null;
   }

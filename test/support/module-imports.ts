@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 
-/** Which of the project's TypeScript modules import which, by their paths from the root; types do not count. */
+/** The imports among the project's TypeScript modules, by their paths from the root, without those of types. */
 export class ModuleImports {
   private readonly known = new Map<string, readonly string[]>();
 

@@ -16,7 +16,7 @@ export async function openAnalysts() {
   const folder = mkdtempSync(join(tmpdir(), "waybill-analysts-"));
   const canaries = ["operator-token", "canary.csv", "canary.proto", "canary.parquet"].map((name) => join(folder, name));
   for (const file of canaries) writeFileSync(file, `${CANARY}\n`, { mode: 0o600 });
-  // Files written by a name without a folder end up here, or in the folder that the process runs in.
+  // Files written by a name without a folder end up here, or in the process's working folder.
   mkdirSync(join(folder, "empty"));
   const chdb = await openClickHouse(join(folder, "clickhouse"), "waybill");
   for (const query of [

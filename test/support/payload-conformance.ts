@@ -7,7 +7,7 @@ interface OpenedStore {
   close(): Promise<void>;
 }
 
-/** Files have a time that is up to so old, and a database's clock differs little. */
+/** Files have a time that is up to that old, and a database's clock differs little. */
 const TICK_MS = 20;
 
 /** The guarantees of every store of large payloads. The tenants acme and globex exist. */

@@ -37,7 +37,7 @@ const INFRA = join(import.meta.dir, "../../infra/mail");
 
 const WITH_RESOLV_CONF = 'mount --bind "$0" /etc/resolv.conf && exec postfix -c "$1" start';
 
-/** Why no Postfix with its own name servers can run here, or null. */
+/** Returns why no Postfix with its own name servers can run here, or null. */
 export function ownNameServersMissing(): string | null {
   const missing = postfixMissing();
   if (missing !== null) return missing;
@@ -45,7 +45,7 @@ export function ownNameServersMissing(): string | null {
   return success ? null : "mount namespaces cannot be made here";
 }
 
-/** Why no Postfix can run here, or null. */
+/** Returns why no Postfix can run here, or null. */
 export function postfixMissing(): string | null {
   if (!existsSync("/usr/lib/postfix/sbin/master"))
     return "Postfix is not installed: sh infra/install-debian.sh postfix";

@@ -17,7 +17,7 @@ export interface PostgresServer {
   remove(): Promise<void>;
 }
 
-/** Why no server can run here, or null. */
+/** Returns why no server can run here, or null. */
 export function postgresMissing(): string | null {
   return existsSync(join(BINARIES, "initdb")) ? null : `PostgreSQL 15 is not installed in ${BINARIES}`;
 }

@@ -6,12 +6,15 @@ import { QuietTelemetry } from "./quiet-telemetry.ts";
 
 export interface PrivateClickHouse extends ClickHouseServer {
   readonly address: ClickHouseAddress;
-  /** For statements of analysts; null: there are none. */
+  /** The settings for analysts' statements; null: there are none. */
   readonly analysts: ClickHouseAddress | null;
   readonly pid: number;
 }
 
-/** A private ClickHouse server on a folder, and clients of it, which `close` ends. `analysed`: what analysts may read. */
+/**
+ * A private ClickHouse server on a folder, and clients of it, which `close` ends. `analysed`: the data that analysts
+ * may read.
+ */
 export async function openClickHouse(folder: string, analysed: string | null = null): Promise<PrivateClickHouse> {
   const telemetry = new LoudTelemetry();
   const child = await startClickHouseChild({ folder, analysed, telemetry, clock: systemClock });
@@ -30,7 +33,7 @@ export async function openClickHouse(folder: string, analysed: string | null = n
   };
 }
 
-/** That it ends by itself is seldom what a test is about. */
+/** Its unexpected end is seldom the subject of a test. */
 class LoudTelemetry extends QuietTelemetry {
   override log(level: string, message: string, fields?: object): void {
     if (level === "error") process.stderr.write(`${message} ${JSON.stringify(fields)}\n`);

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { ModuleImports } from "./module-imports.ts";
 
-/** A failure or a crash is looked for among so many; and they run one after another, also at the end of a run. */
+/** A failure or a crash is searched among that many; and they run one after another, also at the end of a run. */
 const FILES_MAX = 12;
 const ROOT = join(import.meta.dir, "../..");
 /**
@@ -11,9 +11,9 @@ const ROOT = join(import.meta.dir, "../..");
 const ALONE: ReadonlySet<string> = new Set(["test/support/waybill.ts", "test/tenants/two-processes.ts"]);
 
 /**
- * The test files that share a process, in the order given: those of a room, except for what `isLong` says of and what must be
- * alone. Loading the sources costs such a file more than its tests do, and so does opening a registry, which a process keeps for
- * its next file.
+ * The test files that share a process, in the given order: those of a folder, except for those that `isLong` names and
+ * those that must be alone. Loading the sources costs such a file more than its tests do, and so does opening a
+ * registry, which a process keeps for its next file.
  */
 export function processGroups(files: readonly string[], isLong: (file: string) => boolean): readonly string[][] {
   const groups: string[][] = [];
@@ -40,7 +40,7 @@ function fresh(open: Map<string, string[]>, room: string, file: string): string[
 
 function reachesAny(imports: ModuleImports, file: string, wanted: ReadonlySet<string>): boolean {
   const seen = new Set([file]);
-  // A set's iterator also visits what is added meanwhile.
+  // A set's iterator also visits members that are added meanwhile.
   for (const each of seen) {
     if (wanted.has(each)) return true;
     for (const imported of imports.of(each)) seen.add(imported);

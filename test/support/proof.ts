@@ -2,7 +2,7 @@ import { appendFileSync } from "node:fs";
 
 /** Figures from a fault test for `npm run prove`. Absent members: the fault does not concern them. */
 export interface Proof {
-  /** In a few words: "12 s of silence from Redis". */
+  /** A description in a few words: "12 s of silence from Redis". */
   readonly fault: string;
   /** Jobs answered with 202. */
   readonly accepted?: number;
@@ -21,7 +21,7 @@ export interface Proof {
   readonly note?: string;
 }
 
-/** Whether `npm run prove` runs the test: then it may take longer. */
+/** Whether `npm run prove` runs the test, which may then take longer. */
 export const IS_PROVING = (process.env["PROVE_RESULTS"] ?? "") !== "";
 
 /**

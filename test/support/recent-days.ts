@@ -5,7 +5,7 @@ export interface Days {
   readonly to: string;
 }
 
-/** Yesterday and today in UTC, to ask for what happened a moment ago: also right after midnight. */
+/** Yesterday and today in UTC, for queries about recent events: also right after midnight. */
 export function recentDays(): Days {
   return { from: formatDay(Date.now() - DAY_MS), to: formatDay(Date.now()) };
 }

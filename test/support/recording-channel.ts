@@ -3,7 +3,7 @@ import type { QueuedJob } from "../../src/domain/jobs/job.ts";
 import type { Outcome } from "../../src/domain/jobs/outcome.ts";
 import type { Tenant } from "../../src/domain/tenants/tenant.ts";
 
-/** A channel whose provider does what the test says. */
+/** A channel whose provider follows the test's script. */
 export class RecordingChannel implements Channel {
   readonly name = "email";
   readonly slots = 512;

@@ -25,7 +25,7 @@ export interface RedisCluster {
   /** The seeds, as in REDIS_URL. */
   readonly url: string;
   readonly nodes: readonly ClusterNode[];
-  /** The nodes that own slots, according to the first one that answers. */
+  /** The nodes that own slots, according to the first node that answers. */
   masters(): Promise<readonly ClusterNode[]>;
   /** The replicas of this master. */
   findReplicas(master: ClusterNode): Promise<readonly ClusterNode[]>;
@@ -125,7 +125,7 @@ function parseNodes(text: string): readonly NodeRow[] {
 
 async function startNode(folder: string, settings: readonly string[]): Promise<ClusterNode> {
   await mkdir(folder);
-  // The nodes' own port is 10,000 higher by default: in the range that connections take theirs from.
+  // The nodes' own port is 10,000 higher by default: in the range of ephemeral ports.
   const [port, busPort] = [await freePort(), await freePort()];
   const spawn = () =>
     Bun.spawn(

@@ -22,7 +22,7 @@ export interface RedisServer {
 export async function startRedis(extra: readonly string[] = []): Promise<RedisServer> {
   const folder = await mkdtemp(join(tmpdir(), "waybill-redis-"));
   const path = join(folder, "redis.sock");
-  // A server that is told to be a cluster's node needs both. By default the second is in the range that connections take theirs from.
+  // A server that runs as a cluster's node needs both. By default the second is in the range of ephemeral ports.
   const [port, busPort] = [await freePort(), await freePort()];
   const spawn = () =>
     Bun.spawn(

@@ -11,7 +11,7 @@ import { schemaHash } from "./schema-hash.ts";
 
 /** The registry's empty database with the current schema, on a PGlite that keeps its files in memory. */
 export interface RegistryDatabase extends OpenDatabase {
-  /** As long as it is set, every statement fails as one does that finds no server. */
+  /** While it is set, every statement fails as without a server. */
   isAway: boolean;
 }
 
@@ -60,7 +60,7 @@ class CutPglite extends PGlite {
   }
 }
 
-/** All tables but those with the schema's version and the database's identity. */
+/** All tables except those with the schema's version and the database's identity. */
 async function readTables(client: PGlite): Promise<string> {
   const { rows } = await client.query<{ readonly name: string }>(
     "select quote_ident(tablename) as name from pg_tables where schemaname = 'public' " +

@@ -6,7 +6,7 @@ export const MIGRATIONS = readMigrationFiles({
   migrationsFolder: new URL("../../src/storage/migrations", import.meta.url).pathname,
 });
 
-/** Makes the table by which a database knows what it has. */
+/** Creates the table of a database's applied migrations. */
 export async function beginMigrations(db: AnyDb): Promise<void> {
   await db.execute(sql`create table registry_migrations (hash text primary key, applied_at timestamptz default now())`);
 }

@@ -17,7 +17,7 @@ export interface RspamdServer {
   remove(): Promise<void>;
 }
 
-/** Why no rspamd can run here, or null. */
+/** Returns why no rspamd can run here, or null. */
 export function rspamdMissing(): string | null {
   return existsSync(BINARY) && existsSync(RULES) ? null : `rspamd is not installed (${BINARY})`;
 }

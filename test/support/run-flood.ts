@@ -42,7 +42,7 @@ async function send(): Promise<void> {
     await response.bytes();
     status = String(response.status);
   } catch {
-    // The server closed the connection and wants no more of the request.
+    // The server closed the connection and refuses the rest of the request.
   }
   statuses[status] = (statuses[status] ?? 0) + 1;
 }

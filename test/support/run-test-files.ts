@@ -14,19 +14,22 @@ export interface FilesResult {
   readonly output: string;
 }
 
-/** For one test or hook. Limits only end what hangs, so they are many times what a slow and busy machine takes. */
+/**
+ * The limit for one test or hook. Limits only end hanging tests, so they are many times the usual duration on a slow
+ * and busy machine.
+ */
 const TEST_TIMEOUT_MS = 90_000;
-/** For one file, or several short ones that share a process. */
+/** The limit for one file, or several short ones that share a process. */
 export const FILES_LIMIT_MS = 15 * 60_000;
 const ROOT = join(import.meta.dir, "../..");
 /** A failed test or hook, or an unhandled rejection, which bun test does not count as a failure. */
 const FAILURE = /^(?:\(fail\) |# Unhandled error )/m;
-/** As many lines as tell what failed, and not so many that the end of a log shows one failure alone. */
+/** Enough lines to show the failure, and few enough that the end of a log does not show one failure alone. */
 const LINES_TOLD = 40;
 /**
- * For the runtime's compilers, in test files and the servers that they start: most processes live for seconds, in which
- * they would spend a sixth of their CPU on the last compilation of WebAssembly and an early second one of JavaScript,
- * and never get it back. `npm run prove` runs without them where it measures figures. Names and defaults:
+ * Settings of the runtime's compilers, in test files and the servers that they start: most processes live for seconds,
+ * in which they would spend a sixth of their CPU on the last compilation of WebAssembly and an early second one of
+ * JavaScript, and never get it back. `npm run prove` runs without them where it measures figures. Names and defaults:
  * JavaScriptCore, runtime/OptionsList.h.
  */
 export const COMPILERS = {
@@ -101,7 +104,7 @@ export async function runTestFiles(
 interface Output {
   /** Standard output and error, in order of arrival. */
   readonly all: string;
-  /** Standard error alone: what bun test says. */
+  /** Standard error alone, to which bun test reports. */
   readonly report: string;
 }
 
@@ -125,7 +128,7 @@ async function readUntilExit(child: Bun.Subprocess<"ignore", "pipe", "pipe">): P
 
 /** Returns the output of bun test for each file, under a line with its path. */
 function toldByFile(report: string): ReadonlyMap<string, string> {
-  // It repeats all failures under a last heading.
+  // bun test repeats all failures under a last heading.
   const [each = ""] = report.split(/^\d+ tests? failed:$/m);
   const [, ...parts] = each.split(/^(test\/\S+\.test\.ts):$/m);
   const told = new Map<string, string>();

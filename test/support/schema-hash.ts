@@ -1,6 +1,6 @@
 import { join } from "node:path";
 
-/** Of all that `migrate` does: names what is made by it once and kept for later runs. */
+/** A hash of all inputs of `migrate`, which names results that are created once and kept for later runs. */
 export async function schemaHash(): Promise<string> {
   const folder = new URL("../../src/storage/", import.meta.url).pathname;
   // Not one pattern with alternatives: Bun returns no matches where some of them name a folder.

@@ -1,16 +1,16 @@
 const EVERY_MS = 2_000;
 const TIMEOUT_MS = 5_000;
 
-/** Where to ask, and as whom. */
+/** The address of the metrics, and the credentials. */
 export interface Scraped {
   readonly url: string;
   readonly operatorToken: string;
 }
 
 /**
- * Reads what monitoring reads of a process, from its start to its end, as Prometheus, a load balancer and a dashboard would
- * beside whatever a test does: the metrics are answered and well-formed, and no counter falls, whatever fails meanwhile.
- * Silence is the test's own doing, since it stops and kills processes.
+ * Reads a process's monitoring from its start to its end, as Prometheus, a load balancer and a dashboard would beside
+ * any test: the metrics are answered and well-formed, and no counter falls, whatever fails meanwhile. A process may be
+ * silent, since the test itself stops and kills processes.
  */
 export class Scraper {
   readonly complaints: string[] = [];
@@ -23,7 +23,7 @@ export class Scraper {
     this.running = this.run();
   }
 
-  /** Ends with what was wrong. */
+  /** Ends it and returns the faults found. */
   async stop(): Promise<readonly string[]> {
     this.isOver = true;
     this.ended.resolve();
@@ -43,7 +43,7 @@ export class Scraper {
 
   private async metrics(): Promise<void> {
     const answer = await this.ask("/metrics");
-    // Elsewhere, or for others.
+    // At another address, or with other credentials.
     if (answer === null || [401, 403, 404].includes(answer.status)) return;
     if (answer.status !== 200) return this.complain(`/metrics answered ${answer.status}: ${answer.text}`);
     const counters = countersIn(answer.text);
@@ -85,7 +85,7 @@ export class Scraper {
 
 const LINE = /^([a-zA-Z_:][\w:]*(?:\{(?:[a-zA-Z_]\w*="(?:[^"\\\n]|\\.)*",?)*\})?) (-?[\d.e+-]+|NaN|[+-]Inf)$/;
 
-/** The counters of a text in Prometheus' exposition format 0.0.4, by their series; or the first line that is not in it. */
+/** The counters of a text in Prometheus' exposition format 0.0.4, by their series; or the first invalid line. */
 function countersIn(text: string): ReadonlyMap<string, number> | string {
   const counters = new Map<string, number>();
   const names = new Set<string>();

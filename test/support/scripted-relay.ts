@@ -18,7 +18,7 @@ export interface RelayManners {
 export interface Arrival {
   readonly messageId: string;
   readonly recipient: string;
-  /** On `performance.now()`'s clock. */
+  /** A time on `performance.now()`'s clock. */
   readonly atMs: number;
 }
 

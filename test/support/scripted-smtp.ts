@@ -25,7 +25,7 @@ export interface ScriptedSmtp {
 
 const REPLIES: Readonly<Record<string, string>> = { greeting: "220 here", DATA: "354 go", QUIT: "221 bye" };
 
-/** A mail server that follows a script, step by step. `place`: where it listens; default: a free port. */
+/** A mail server that follows a script, step by step. `place`: the address that it listens at; default: a free port. */
 export async function startScriptedSmtp(
   script: Script = {},
   place: { readonly host: string; readonly port: number } = { host: "127.0.0.1", port: 0 },
@@ -34,7 +34,7 @@ export async function startScriptedSmtp(
   const reached = new Map<string, number>();
   const state = { script, openMax: 0, connections: 0 };
 
-  /** Returns what it did. */
+  /** Returns the act. */
   const at = (step: string, socket: Socket): Act => {
     const nth = (reached.get(step) ?? 0) + 1;
     reached.set(step, nth);

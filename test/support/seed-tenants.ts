@@ -44,8 +44,8 @@ const ROWS_PER_INSERT = 500;
 const LIMITED_REQUESTS_PER_MINUTE = 10;
 
 /**
- * Writes tenants with their keys into a registry that no process has open: thousands per second, and with mail servers
- * of their own that count as verified. Through the API, each would take several calls and a name server.
+ * Writes tenants with their keys into a registry that no process has open: thousands per second, and with verified mail
+ * servers of their own. Through the API, each would take several calls and a name server.
  */
 export async function seedTenants(
   { home = "", databaseUrl, shards = 16 }: SeedPlace,

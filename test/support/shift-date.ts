@@ -1,6 +1,6 @@
 /**
- * From now on this process's wall clock is ahead of the machine's by what `shiftMs` says at each reading. Leaves monotonic time
- * and timers alone, as on a machine whose clock is wrong.
+ * From now on this process's wall clock is ahead of the machine's by the result of `shiftMs` at each reading. Leaves
+ * monotonic time and timers alone, as on a machine whose clock is wrong.
  */
 export function shiftDate(shiftMs: () => number): void {
   const RealDate = Date;

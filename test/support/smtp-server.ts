@@ -8,7 +8,7 @@ export interface TestSmtpServer {
   stop(): Promise<void>;
 }
 
-/** Offers what every MTA does (PIPELINING, 8BITMIME, SMTPUTF8); `options` define how it handles messages. */
+/** Offers the extensions of every MTA (PIPELINING, 8BITMIME, SMTPUTF8); `options` define how it handles messages. */
 export async function startSmtpServer(options: SMTPServerOptions): Promise<TestSmtpServer> {
   const server = new SMTPServer({
     disabledCommands: ["AUTH", "STARTTLS"],

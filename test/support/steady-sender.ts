@@ -77,7 +77,7 @@ export class SteadySender {
       const answer = await this.waybill.request(tenant.apiKey, "POST", "/v1/send/email", body);
       if (answer.status === 202) this.accepted.set(index, answer.body.job_id);
     } catch {
-      // No answer: not accepted. The wait counts all the same.
+      // Without an answer it is not accepted. The wait counts all the same.
     }
     this.acceptMs.push(performance.now() - dueMs);
   }

@@ -1,4 +1,4 @@
-/** Undoes what a test has started, in reverse order, whether or not the test passed. */
+/** Undoes a test's changes, in reverse order, whether or not the test passed. */
 export class Undo {
   private readonly steps: (() => unknown)[] = [];
 

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /**
- * Opens a `.pkpass` file, or a `.pkpasses` bundle of some, with Python's zipfile, holds the files of each pass to its manifest, and
- * has OpenSSL verify the manifest's signature. Resolves to the names of the passes' files.
+ * Opens a `.pkpass` file, or a `.pkpasses` bundle of some, with Python's zipfile, compares each pass's files with its
+ * manifest, and has OpenSSL verify the manifest's signature. Resolves to the names of the passes' files.
  *
  * @param rootFile The root, in PEM, that the passes' certificate comes from.
  */

@@ -20,7 +20,7 @@ export class VirtualClock implements Clock {
     return this.passedMs;
   }
 
-  /** Timers that are set and not due yet. */
+  /** Pending timers. */
   get timersSet(): number {
     return this.timers.size;
   }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { WalletDevice } from "./wallet-device.ts";
 
-/** A service that does what the test says, including what no service should. */
+/** A service that follows the test's script, even against the protocol. */
 let listing: () => Response;
 let latest: (request: Request) => Response;
 const logged: string[] = [];

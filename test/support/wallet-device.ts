@@ -27,7 +27,7 @@ export function openPass(bytes: Uint8Array): DevicePass {
   };
 }
 
-/** The passes of a `.pkpasses` file; throws for one that Wallet would not take. */
+/** The passes of a `.pkpasses` file; throws for one that Wallet would refuse. */
 export function openPasses(bytes: Uint8Array): readonly DevicePass[] {
   const files = Object.entries(unzipSync(bytes));
   const stranger = files.find(([name]) => !/^[^/]+\.pkpass$/.test(name));
@@ -61,9 +61,9 @@ interface Round {
  * fetches with `If-Modified-Since`, and complains at `/v1/log` about services that waste its battery. The complaints
  * are those of Apple's own client.
  *
- * No service can rule out two of them while updates come faster than rounds: a fetch may bring what the next listing
- * names, and a listing may name what the next push announces. A device forgives each once if that may have happened,
- * and never after `nothingIsInFlight`.
+ * No service can rule out two of them while updates come faster than rounds: a fetch may return a version that the next
+ * listing names, and a listing may name one that the next push announces. A device forgives each once if that may have
+ * happened, and never after `nothingIsInFlight`.
  */
 export class WalletDevice {
   readonly complaints: string[] = [];

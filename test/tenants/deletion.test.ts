@@ -38,10 +38,10 @@ const send = () =>
     body: JSON.stringify({ to_address: "ann@example.com", subject: "Hi", html: "<p>Hi</p>" }),
   });
 
-/** Tenants of which the outbox has rows. */
+/** Tenants that have rows in the outbox. */
 const unrecorded = new Set<string>();
 
-/** The work behind the call, a minute later. */
+/** Runs the work behind the call, a minute later. */
 function removals(changes: Partial<ConstructorParameters<typeof TenantRemovals>[0]> = {}) {
   const hastened: string[] = [];
   const removed: string[] = [];
@@ -64,7 +64,7 @@ function removals(changes: Partial<ConstructorParameters<typeof TenantRemovals>[
   return { work, hastened, removed };
 }
 
-/** Somebody's phone has a pass of the tenant. */
+/** A phone has a pass of the tenant. */
 async function putOnDevice(deviceId: string): Promise<void> {
   const { db } = front.database;
   const row = { type: "apple", state: "ready", version: 1, content: {}, createdAt: new Date(0) } as const;
@@ -93,7 +93,7 @@ test("a tenant is deleted only if its id is confirmed and no job is unfinished, 
   expect((await send()).status).toBe(202);
   const deleted = await remove(`?confirm=${id}&purge=true`);
   expect([deleted.status, deleted.body]).toEqual([202, { id, state: "deleting", unfinished: 2 }]);
-  // From the answer on.
+  // Applies as soon as the call is answered.
   expect((await send()).status).toBe(401);
   expect((await front.operate("DELETE", "/tenants/nobody?confirm=nobody")).status).toBe(404);
 });
@@ -133,7 +133,7 @@ test("everything of a deleted tenant leaves the registry, once its jobs have end
   expect((await remove(`?confirm=${id}&purge=true`)).status).toBe(202);
   const { work, hastened, removed } = removals();
   await work.round();
-  // Jobs first.
+  // Jobs are deleted first.
   expect([hastened.includes(id), await countRows("suppressions")]).toEqual([true, 3]);
   front.queue.queued.splice(0);
   await work.round();
@@ -156,7 +156,7 @@ test("a removal that was broken off goes on in the next round, and a neighbour k
   await removals({ history: away }).work.round();
   await removals({ history: { removeHistory: async () => false } }).work.round();
   expect((await remove(`?confirm=${id}`)).body["state"]).toBe("deleting");
-  // Too early: another process may still accept with what it remembers.
+  // Too early: another process may still accept messages from its memory.
   await removals({ clock: systemClock }).work.round();
   expect((await remove(`?confirm=${id}`)).body["state"]).toBe("deleting");
   await removals().work.round();
@@ -177,7 +177,7 @@ test("a tenant is not removed before its last event is recorded, which goes with
   for (let round = 0; round < 3; round += 1) await work.round();
   expect((await remove(`?confirm=${id}`)).body).toEqual({ id, state: "deleting", unfinished: 0 });
   expect([await countRows("suppressions"), removed]).toEqual([1, []]);
-  // The recorder is back.
+  // The recorder runs again.
   stored.add(id);
   unrecorded.delete(id);
   await work.round();

@@ -19,7 +19,7 @@ import { MASTER_KEY, openTestRegistry } from "./open-test-registry.ts";
 import type { TestDatabase } from "./registry-conformance.ts";
 import { openTwoProcesses, type TwoProcesses } from "./two-processes.ts";
 
-/** How tenants get into memory, on every PostgreSQL. */
+/** How tenants are loaded into memory, on every PostgreSQL. */
 export function loadingConformance(name: string, create: () => Promise<TestDatabase>): void {
   describe(name, () => {
     let processes: TwoProcesses;
@@ -39,7 +39,7 @@ export function loadingConformance(name: string, create: () => Promise<TestDatab
     /** Ids of new tenants, each of which has a template. */
     async function newTenants(count: number): Promise<readonly string[]> {
       const ids = Array.from({ length: count }, () => `loaded-${(made += 1)}`);
-      // Of no version that a poll would name: what is remembered of them stays.
+      // A version that no poll would name: remembered entries stay.
       const values = ids.map((id) => sql`(${id}, ${id}, 'free', '{email}', '{}', '{}', 0, 1, 0, now())`);
       await processes.here.db.execute(
         sql`insert into tenants (id, name, plan, channels, permissions, allow_custom, tokens, shard, version, created_at) values ${sql.join(values, sql`, `)}`,
@@ -66,7 +66,7 @@ export function loadingConformance(name: string, create: () => Promise<TestDatab
       expect(found.map((tenant) => tenant?.tenantId)).toEqual([...ids]);
       for (const tenant of found)
         expect(tenant?.emailTemplates.get("hi")).toEqual({ subject: "s", html: "h", text: null });
-      // One by one they would be five each.
+      // One by one they would take five each.
       expect(counted.selects - before).toBeLessThanOrEqual(100);
       expect(turns).toBeGreaterThanOrEqual(10);
     }, 90_000);
@@ -164,7 +164,7 @@ export function loadingConformance(name: string, create: () => Promise<TestDatab
       const [id = "", other = ""] = await newTenants(2);
       const html = "x".repeat(100_000);
       for (let n = 0; n < 7; n += 1) {
-        // As random as a picture, or it would be stored in a few bytes.
+        // As random as a picture, or it would compress to a few bytes.
         const noise = Buffer.from(machineRandom.fill(new Uint8Array(75_000))).toString("base64");
         await must(
           opened.registry.putTemplate(id, {
@@ -210,7 +210,7 @@ export function loadingConformance(name: string, create: () => Promise<TestDatab
   });
 }
 
-/** The plan as it is remembered, without a look at the registry. */
+/** The plan as remembered, without a call to the registry. */
 function planNow({ directory }: OpenRegistry, id: string): Tenant["plan"] | null {
   const tenant = directory.byId(id);
   return tenant === null || tenant instanceof Promise ? null : tenant.plan;
@@ -230,7 +230,7 @@ function countingSelects(db: AnyDb) {
   return counted;
 }
 
-/** Snapshots that wait with what they have read, of tenants or of keys, until the gate is opened. */
+/** Snapshots that wait with the tenants or keys that they have read, until the gate opens. */
 function gatedSnapshots(db: AnyDb, what: "tenants" | "ownersOfKeys" = "tenants") {
   const clock = new SkippingClock();
   const database = new Database(db, clock);

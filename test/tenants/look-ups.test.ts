@@ -4,7 +4,7 @@ import { LookUps } from "../../src/tenants/look-ups.ts";
 import { eventually } from "../support/eventually.ts";
 import { SkippingClock } from "./machine.ts";
 
-/** Look-ups of two names at a time, which answer when they are told to. */
+/** Look-ups of two names at a time, which answer when the test says so. */
 function scene() {
   const batches: { readonly names: readonly string[]; answer(): void; fail(error: Error): void }[] = [];
   const kept: (readonly [string, boolean])[] = [];

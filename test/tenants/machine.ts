@@ -2,10 +2,13 @@ import type { Clock } from "../../src/domain/clock.ts";
 import type { Random } from "../../src/domain/random.ts";
 import type { ChangeFeed } from "../../src/domain/tenants/tenant.ts";
 
-/** When a change must be seen elsewhere. A second is promised; the rest is for machines that stand still for a moment. */
+/**
+ * The latest moment at which other processes must see a change. A second is promised; the rest is for machines that
+ * stall for a moment.
+ */
 export const STALE_MS_MAX = 4_000;
 
-/** The machine's clock, whose monotonic time can be put forward. Timers keep to real time. */
+/** The machine's clock, whose monotonic time can be set forward. Timers keep to real time. */
 export class SkippingClock implements Clock {
   private skippedMs = 0;
 

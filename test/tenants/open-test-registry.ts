@@ -7,7 +7,7 @@ import { Vault } from "../../src/storage/vault.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 import { deadFeed, machineRandom, SkippingClock } from "./machine.ts";
 
-/** How many shards a test's registry has. */
+/** The number of shards of a test's registry. */
 export const SHARDS = 16;
 export const MASTER_KEY = new Uint8Array(32).fill(7);
 
@@ -18,7 +18,7 @@ interface OpenOptions {
   readonly telemetry?: Telemetry;
 }
 
-/** A registry on this database. Unless told otherwise it hears of no change but through its polls. */
+/** A registry on this database. By default it receives no notifications and learns of changes only by its polls. */
 export function openTestRegistry({ db }: OpenDatabase, options: OpenOptions = {}): Promise<OpenRegistry> {
   const { shards = SHARDS, masterKeys = [MASTER_KEY], feed = deadFeed, telemetry = new QuietTelemetry() } = options;
   const vault = new Vault(masterKeys, machineRandom);

@@ -37,7 +37,7 @@ test("rows written before kill -9 are there after it", async () => {
   await database.close();
 }, 300_000);
 
-/** Writes one fact after the other, says so, and waits for its end. */
+/** Writes one fact after the other, prints so, and runs until it is ended. */
 const WRITER = `
   const { openPglite } = await import(${JSON.stringify(join(import.meta.dir, "../../src/storage/postgres/pglite.ts"))});
   const { sql } = await import("drizzle-orm");

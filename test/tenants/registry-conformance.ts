@@ -29,7 +29,7 @@ const SIGNER: AppleSigner = {
 
 /** The database under test. */
 export interface TestDatabase {
-  /** A connection to it; the same one each time where there can be only one. */
+  /** A connection to it; the same one each time where only one is possible. */
   connect(): Promise<OpenDatabase>;
   remove(): Promise<void>;
 }
@@ -495,11 +495,11 @@ async function rejection(promise: Promise<unknown>): Promise<unknown> {
   return value;
 }
 
-/** Why the registry did not do it. */
+/** Returns why the registry refused. */
 async function refusal(asked: Promise<Done<unknown> | { readonly kind: string }>): Promise<unknown> {
   const result = await asked;
   expect(result.kind).not.toBe("done");
-  // For a person it is one sentence.
+  // A person reads one sentence.
   if ("why" in result) expect(result.why).toMatch(/^[A-Z].{10,}\.…?$/s);
   return result;
 }

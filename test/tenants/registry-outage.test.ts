@@ -117,7 +117,7 @@ describe.skipIf(missing !== null)(`the registry when PostgreSQL fails it${missin
       const { id } = await must(registry.registry.createTenant({ name: "Silent" }));
       const isThere = async () => (await registry.registry.tenant(id).catch(() => null)) !== null;
       expect(await isThere()).toBe(true);
-      // Else silent connections would stay open on the server, until it takes no others.
+      // Otherwise silent connections would stay open on the server until it accepts no others.
       expect(await through.db.execute(sql`show idle_session_timeout`)).toEqual([{ idle_session_timeout: "1min" }]);
       expect(proxy.silenceExisting()).toBeGreaterThan(0);
       await eventually("the registry answers again", isThere, 20_000);
@@ -137,10 +137,10 @@ describe.skipIf(missing !== null)(`the registry when PostgreSQL fails it${missin
   test("a flood of invented keys is cut off and pushes no tenant out of memory", async () => {
     const id = await newTenant();
     const { api_key } = await must(opened.registry.createKey(id));
-    // More than once where need be: the poll that sees the tenant being made drops what is remembered of it, once.
+    // Several times if necessary: the poll that notices the tenant's creation drops the remembered entry, once.
     await eventually("the tenant stays remembered through a flood", async () => {
       expect((await opened.directory.byApiKey(api_key))?.tenant.tenantId).toBe(id);
-      // By somebody who knows how the checksum is made.
+      // A key by an attacker who can compute the checksum.
       const invented = Array.from({ length: 2_000 }, () => newApiKey(machineRandom));
       const answers = await Promise.allSettled(invented.map((key) => opened.directory.byApiKey(key)));
       const refused = answers.flatMap((one) => (one.status === "rejected" ? [one.reason] : []));
@@ -164,7 +164,7 @@ describe.skipIf(missing !== null)(`the registry when PostgreSQL fails it${missin
     const id = await newTenant();
     const { api_key } = await must(opened.registry.createKey(id));
     const { polls } = telemetry;
-    // The poll that sees the tenant being made drops what is remembered of it, and one may be under way.
+    // The poll that notices the tenant's creation drops the remembered entry, and one may be in progress.
     await eventually("polls have seen the tenant", () => telemetry.polls >= polls + 2);
     await opened.directory.byApiKey(api_key);
     telemetry.lines.length = 0;

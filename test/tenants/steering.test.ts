@@ -19,7 +19,7 @@ function step(name: string, channels?: readonly string[]) {
   return front.operate("POST", `/tenants/acme/${name}`, channels === undefined ? {} : { channels });
 }
 
-/** As the deliveries of this process see the tenant. */
+/** The tenant as this process's deliveries see it. */
 async function steering() {
   return (await front.stores.directory.byId("acme"))?.steering;
 }

@@ -12,7 +12,7 @@ import { SHARDS } from "./open-test-registry.ts";
 interface Ports {
   registry(): Registry;
   db(): AnyDb;
-  /** The id of a new tenant. */
+  /** Returns the id of a new tenant. */
   newTenant(): Promise<string>;
 }
 
@@ -40,7 +40,7 @@ export function suppressionConformance({ registry: registryOf, db, newTenant }: 
     const putOwn = async (name: string) => (await registry.putOwnSuppression(id, `${name}@x.example`, "manual")).kind;
     await db().execute(sql`update tenants set own_suppressions = ${ownLimits.suppressionsMax - 2} where id = ${id}`);
     for (const name of ["a", "b", "c"]) await must(registry.putSuppression(id, `${name}@x.example`, "bounced"));
-    // An address that is there takes no room again.
+    // An address that is already on the list takes no further space.
     expect([await putOwn("a"), await putOwn("d"), await putOwn("d")]).toEqual(["done", "done", "done"]);
     expect(await registry.suppressionReason(id, "a@x.example")).toBe("manual");
     const together = await Promise.all(["e", "e", "e", "f", "f"].map(putOwn));
@@ -157,7 +157,7 @@ export function suppressionConformance({ registry: registryOf, db, newTenant }: 
     const { shard } = await must(registry.tenant(first));
     for (const id of ids) await must(registry.putSuppression(id, `${id}@x.example`, "unsubscribed"));
     const later = await must(registry.createTenant({ id: nextOfShard(first, shard), name: "Later" }));
-    // Behind the first page, although its address sorts before all of them.
+    // On the second page, although its address sorts before all of them.
     await must(registry.putSuppression(later.id, "a@x.example", "manual"));
     await db().execute(
       sql`insert into suppressions (tenant_id, address, reason, created_at)
@@ -188,7 +188,7 @@ export function suppressionConformance({ registry: registryOf, db, newTenant }: 
   });
 }
 
-/** An id of the shard that sorts just behind this one. */
+/** An id of the shard that sorts right after this one. */
 function nextOfShard(id: string, shard: number): string {
   for (let at = 0; ; at += 1) if (tenantShard(`${id}-${at}`, SHARDS) === shard) return `${id}-${at}`;
 }

@@ -34,7 +34,7 @@ const JOB: JobRecord = {
 const recipients = recipientIndex(new Uint8Array(32).fill(7));
 const RUNNING = new AbortController().signal;
 
-/** A registry and an index in memory, whose every call takes a turn that the test chooses, and can be lost. */
+/** A registry and an index in memory, whose every call runs when the test says so, and can be lost. */
 class World implements SuppressionRegistry, SuppressionIndex {
   readonly list = new Map<string, SuppressionReason>();
   readonly index = new Map<string, string>();
@@ -150,7 +150,7 @@ class World implements SuppressionRegistry, SuppressionIndex {
     });
   }
 
-  /** Whom `pull` would not send to. */
+  /** Recipients that `pull` would suppress. */
   suppressed(): Record<string, string> {
     return Object.fromEntries([...this.index].filter(([address, reason]) => reason !== "" && address !== "sha:"));
   }
@@ -221,7 +221,7 @@ test("whenever a bounce meets an erasure, the address does not stay", async () =
       calls += 1;
       if (calls - 1 !== at) return;
       world.before = () => {};
-      // As `eraseRecipient` does: first the queue says so, then the list is looked through.
+      // As `eraseRecipient` does: it updates the queue first, then the list.
       world.erasedMs.set("ann@x.example", ACCEPTED_MS + 1);
       erasure = list.erase(tenant, "ann@x.example", false);
       if (at % 2 === 0) await erasure;
@@ -282,7 +282,7 @@ test("what is on the list already is not written to the registry again, and the 
   world.log.length = 0;
   await list.ensure(tenant, { jobId: JOB_ID, recipient: "ann@X.example" }, "unsubscribed");
   expect([world.suppressed(), world.log.includes("list.put")]).toEqual([{ "ann@x.example": "unsubscribed" }, false]);
-  // Another reason, and an entry that was taken off, are written.
+  // A changed reason, and a removed entry, are written.
   await list.put(tenant, "ann@x.example", "bounced");
   await list.ensure(tenant, { jobId: JOB_ID, recipient: "ann@x.example" }, "unsubscribed");
   expect(world.suppressed()).toEqual({ "ann@x.example": "unsubscribed" });
@@ -303,7 +303,7 @@ test("an erased recipient stays on registry and index, under a name that only th
   expect(world.suppressed()).toEqual({ [name]: "complained" });
   expect(world.index.get("sha:")).toBe(recipients.erasedNamesKey(tenant.tenantId));
   expect(await list.erase(tenant, "ann@x.example", true)).toEqual(done(0));
-  // A late bounce does not bring the address back, nor does an operator.
+  // Neither a late bounce nor an operator restores the address.
   expect(await list.observe(tenant, bounce("ann@x.example"))).toBe("recorded");
   expect(world.observed.at(-1)?.suppress?.recipient).toBe(name);
   await list.put(tenant, "ann@x.example", "manual");
@@ -333,7 +333,7 @@ test("a topic's suppression is put, found, erased and taken off by itself", asyn
   expect(await list.erase(tenant, "ann@x.example", false)).toEqual(done(0));
   const person = recipients.erasedName(tenant.tenantId, "ann@x.example");
   expect(world.suppressed()).toEqual({ [person]: "bounced", [`${person}\tnews`]: "unsubscribed" });
-  // Late, from a mail that was sent before: for its own topic, and without the address.
+  // A late one from an earlier mail: for its own topic, and without the address.
   world.erasedMs.set("eve@x.example", ACCEPTED_MS + 1);
   await list.ensure(tenant, { jobId: JOB_ID, recipient: "eve@x.example", topic: "offers" }, "unsubscribed");
   const eve = recipients.erasedName(tenant.tenantId, "eve@x.example\toffers");

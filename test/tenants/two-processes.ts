@@ -4,7 +4,10 @@ import { migrate } from "../../src/storage/postgres/migrate.ts";
 import { openTestRegistry } from "./open-test-registry.ts";
 import type { TestDatabase } from "./registry-conformance.ts";
 
-/** The registry as two processes on one database have it. Neither is started, and neither hears of the other's changes. */
+/**
+ * The registry as two processes on one database use it. Neither is started, so neither is notified of the other's
+ * changes.
+ */
 export interface TwoProcesses {
   /** The first one's connection. */
   readonly here: OpenDatabase;

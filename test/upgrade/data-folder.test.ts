@@ -22,15 +22,14 @@ import { FormerLife, LARGE_HTML, PATIENCE_MS } from "./former-life.ts";
 import { OutsideWorld } from "./outside-world.ts";
 
 /*
- * A folder is made by a former release itself, from the history, and the present one is started on it.
+ * A former release itself creates a folder, and the present one is started on it.
  *
- * Not a folder that is kept as a file: idempotency keys are known for a day, jobs and payloads expire, and so would the test.
- * Its only foreign part is an empty PostgreSQL cluster, as creating one takes five seconds of CPU. Payloads outside Redis and jobs
- * that are held for a relay came after that release.
+ * Not a stored copy of a folder: idempotency keys are kept for a day, jobs and payloads expire, and so would the test.
+ * Its only foreign part is an empty PostgreSQL cluster, as creating one takes five seconds of CPU. Payloads outside
+ * Redis and jobs that are held for a relay came after that release.
  *
- * `npm run prove` also looks into the event store, and adds a folder that was stopped and not killed, and a start of the former
- * release on it afterwards.
- * `UPGRADE_FOLDER_FROM=<commit>` makes it by another build.
+ * `npm run prove` also checks the event store, and adds a folder of a release that was stopped and not killed, and a
+ * start of the former release on it afterwards. `UPGRADE_FOLDER_FROM=<commit>` creates it with another build.
  */
 const FROM = findCommit(process.env["UPGRADE_FOLDER_FROM"] ?? "af0331a");
 const missing = FROM === null ? "the history does not reach back to af0331a" : null;
@@ -86,7 +85,7 @@ describe.skipIf(missing !== null)("a data folder of a former release", () => {
     return undo.add(waybill, (it) => it.kill());
   }
 
-  /** Writes a backup of the folder, which must not change it, and unpacks that elsewhere. */
+  /** Writes a backup of the folder, which must not change it, and unpacks it elsewhere. */
   async function backUp(folder: string, elsewhere: readonly string[]): Promise<void> {
     const file = join(folders, "before.tar");
     const { code } = await runCommand(["backup", `${file}.zst`], { WAYBILL_HOME: join(folders, folder) });
@@ -179,7 +178,7 @@ describe.skipIf(missing !== null)("a data folder of a former release", () => {
   );
 });
 
-/** Sums agree with the events, and tables are those of a new event store. */
+/** Sums agree with the events, and tables equal those of a new event store. */
 async function expectWholeEventStore(folder: string): Promise<void> {
   const chdb = await openClickHouse(folder);
   try {

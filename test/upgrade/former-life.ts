@@ -12,12 +12,12 @@ import type { OutsideWorld } from "./outside-world.ts";
 const DOMAIN = "mail.acme.test";
 const PHONE_NUMBER_ID = "777";
 const ACCESS_TOKEN = "own-access-token";
-/** Larger than what later releases let a payload take in Redis. */
+/** Larger than a payload may be in Redis under later releases. */
 export const LARGE_HTML = `<p>${"A long letter. ".repeat(24_000)}</p>`;
-/** One of the jobs that wait now, the next in twenty seconds: a raised pace may be noticed only then. */
+/** One of the waiting jobs starts now, the next in twenty seconds: a raised pace may be noticed only then. */
 const SLOW_PER_SECOND = 0.05;
 const HTML = '<p>Hello, <a href="https://shop.example/?a=1">here</a></p>';
-/** Of which two are spent on passes. */
+/** Two of them are spent on passes. */
 const TOKENS = 55;
 const CLASS_ID = "3388000000012345678.final";
 
@@ -42,7 +42,7 @@ export class FormerLife {
   readonly keys = new Map<string, string>();
   /** By id. */
   readonly jobs = new Map<string, Job>();
-  /** Whoever gets a message, once. */
+  /** Recipients that get one message each. */
   readonly recipients = new Set<string>();
   /** Jobs whose message may have been with the mail server when this life ended. */
   readonly inFlight = new Set<string>();
@@ -76,7 +76,7 @@ export class FormerLife {
     });
   }
 
-  /** Tenants, and everything of the registry. */
+  /** Tenants, and all other parts of the registry. */
   async furnish(): Promise<void> {
     const { waybill, world } = this;
     await this.operator("PUT", "/plans/slow", { requests_per_minute: 1_000, deliveries_per_second: SLOW_PER_SECOND });
@@ -126,7 +126,7 @@ export class FormerLife {
     expect(made.status).toBe(201);
   }
 
-  /** Work of all kinds that comes to its end, with everything that follows. */
+  /** Work of all kinds that comes to its end, with all its consequences. */
   async finish(): Promise<void> {
     const { world } = this;
     await this.send(
@@ -151,7 +151,7 @@ export class FormerLife {
     );
   }
 
-  /** Mail that waits: for another try, and for its tenant's turn. */
+  /** Waiting mail: for another try, and for its tenant's turn. */
   async leaveWaiting(): Promise<void> {
     await this.mail("eve@away.test", { events: ["sent"] });
     await eventually("it was tried", () => this.world.deferred > 0, PATIENCE_MS);
@@ -160,7 +160,7 @@ export class FormerLife {
     await eventually("the first has its turn", () => this.world.arrived.has("slow-1@example.com"), PATIENCE_MS);
   }
 
-  /** Work in all states in which a process can be killed that delivers, and does not record. */
+  /** Work in all states in which a process can be killed that delivers but does not record. */
   async leaveUnfinished(): Promise<void> {
     const { world } = this;
     const sent = [await this.mail("fay@example.com", { events: ["sent"] }), await this.chat("5491122334466", ["sent"])];
@@ -176,7 +176,7 @@ export class FormerLife {
     }
   }
 
-  /** Reads what must be the same whatever release runs. */
+  /** Reads the data that must be the same under any release. */
   async remember(): Promise<void> {
     for (const path of READ) this.read.set(path, (await this.operator("GET", path)).body);
     for (const event of await this.fetchHistory("acme")) this.events.set(event.event_id, event);
@@ -206,7 +206,7 @@ export class FormerLife {
     return this.note(sent.body.job_id, { events });
   }
 
-  /** Ends what makes the slow tenant slow. */
+  /** Lifts the limit of the slow tenant. */
   async hurry(): Promise<void> {
     await this.operator("PUT", "/plans/slow", { requests_per_minute: 1_000, deliveries_per_second: 100 });
   }
@@ -289,7 +289,7 @@ export class FormerLife {
     return (await Promise.all(lists)).flatMap(({ body }) => body.events);
   }
 
-  /** How many events the tenant's jobs have when all have ended. */
+  /** The number of events of the tenant's jobs when all have ended. */
   countEvents(tenant: string): number {
     return [...this.jobs.values()]
       .filter((job) => job.tenant === tenant)
@@ -379,7 +379,7 @@ export function passJson(bytes: Uint8Array | null): Record<string, unknown> {
   return JSON.parse(new TextDecoder().decode(bytes === null ? undefined : unzipSync(bytes)["pass.json"]));
 }
 
-/** A call of the chat provider. */
+/** Makes a call of the chat provider. */
 export async function callBack(waybill: Waybill, statuses: readonly object[]): Promise<void> {
   const secret = (await readFile(join(waybill.home, "webhook-secret"), "utf8")).trim();
   const { body, signature } = signed(JSON.stringify(webhookBody({ statuses }, PHONE_NUMBER_ID)), secret);
@@ -388,7 +388,7 @@ export async function callBack(waybill: Waybill, statuses: readonly object[]): P
   expect(response.status).toBe(200);
 }
 
-/** The pixel and the first tracked link of a message as it came. */
+/** The pixel and the first tracked link of a message as received. */
 export function extractLinks(source = ""): readonly string[] {
   const html = source.replaceAll("=\r\n", "").replaceAll("=3D", "=");
   return [/src="(http[^"]+\/t\/o\/[^"]+)"/, /href="(http[^"]+\/t\/c\/[^"]+)"/].flatMap(

@@ -1,20 +1,20 @@
 import { DnsServer } from "../support/dns-server.ts";
 import { startSmtpServer, type TestSmtpServer } from "../support/smtp-server.ts";
 
-/** The mail servers, the chat provider and the name servers around a Waybill that is replaced. They live on while it does not. */
+/** The mail servers, the chat provider and the name servers around a Waybill that is replaced. They outlive it. */
 export class OutsideWorld {
-  /** How many messages each address or number got; the latest mail to each as it came. */
+  /** The number of messages per address or number; the latest mail to each as received. */
   readonly arrived = new Map<string, number>();
   readonly sources = new Map<string, string>();
   /** The ids of the latest chat messages by number, and the access tokens they came with. */
   readonly wamids = new Map<string, string>();
   readonly tokens = new Set<string>();
-  /** Recipients at `away.test` are told to come again. */
+  /** Recipients at `away.test` are temporarily refused. */
   isDeferring = true;
   deferred = 0;
-  /** Mail to `silent.test` is taken and not answered. */
+  /** Mail to `silent.test` is accepted without an answer. */
   isSilent = true;
-  /** How much mail was taken and not answered. */
+  /** The number of mails accepted without an answer. */
   unanswered = 0;
 
   private constructor(

@@ -16,7 +16,10 @@ const FROM = findCommit(process.env["UPGRADE_FROM"] ?? "HEAD~1");
 const PROCESSES = 3;
 const SENDERS = 3;
 const SEND_PAUSE_MS = 20;
-/** The balancer asks each 150 ms, and waits for an answer for over 1,500 ms on a machine that is busy with other tests. */
+/**
+ * The balancer polls each process every 150 ms, and waits for an answer for over 1,500 ms on a machine that is busy
+ * with other tests.
+ */
 const DRAIN_GRACE_MS = "4000";
 /** Jobs that are accepted between two replacements. */
 const JOBS = 150;
@@ -100,7 +103,7 @@ describe.skipIf(missing !== null)("an upgrade from the former build", () => {
     const load = startLoad(balancer, tenants);
     try {
       await load.enough(JOBS);
-      // Beside the former build at work: a schema may only grow.
+      // Beside the running former build: a schema may only grow.
       await migrate();
       for (const [i, old] of running.entries()) {
         const isTold = await hasDrainGrace(former.root);
@@ -109,7 +112,7 @@ describe.skipIf(missing !== null)("an upgrade from the former build", () => {
           backend.isOut = true;
           await eventually("nothing is in flight there", () => backend.inFlight === 0);
         }
-        // Whatever has not stopped after ten seconds ends itself, with code 1.
+        // A process that has not stopped after ten seconds ends itself, with code 1.
         expect(await old.stop("SIGTERM")).toBe(0);
         const next = await start(ports[i] ?? 0);
         expect(next.url).toBe(old.url);
@@ -146,7 +149,7 @@ describe.skipIf(missing !== null)("an upgrade from the former build", () => {
     const newer = await runCommand(["serve"], await environment());
     expect([newer.code, findPlainLines(newer.errors)]).toEqual([2, [expect.stringMatching(/queue|schema/i)]]);
     await migrate();
-    // A build from before there were formats looks for none.
+    // A build from before formats checks for none.
     if ((await readQueueFormat(former.root)) > 1) {
       const older = await runCommand(["serve"], await environment(), former.root);
       expect([older.code, findPlainLines(older.errors)]).toEqual([2, [expect.stringMatching(/queue/i)]]);
@@ -185,7 +188,7 @@ function startLoad(balancer: Balancer, tenants: readonly LoadTenant[]) {
         if (response.status !== 202) throw new Error(`${response.status} ${text}`);
         accepted.get(tenant)?.push((JSON.parse(text) as { job_id: string }).job_id);
         count += 1;
-        // Enough to be noticed: what is to be seen is the replacing, not how much goes through meanwhile.
+        // Enough to be noticed: the test is about the replacement, not about throughput.
         await Bun.sleep(SEND_PAUSE_MS);
       } catch (error) {
         failures.push(String(error));

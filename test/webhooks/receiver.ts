@@ -13,7 +13,7 @@ interface ReceivedEvent {
   readonly data: {
     readonly event_id: number;
     readonly job_id: string;
-    /** Of what a person wrote. */
+    /** The fields of an incoming text. */
     readonly message_id?: string;
     readonly text?: string;
   };
@@ -48,7 +48,7 @@ export class Receiver {
     return `http://127.0.0.1:${this.server.port}/hook`;
   }
 
-  /** The ids of the events, in the order of their arrival, those that it refused among them. */
+  /** The ids of the events, in the order of their arrival, including refused ones. */
   get eventIds(): readonly number[] {
     return this.calls.flatMap(eventsIn).map(({ data }) => data.event_id);
   }
@@ -65,11 +65,11 @@ export class Receiver {
 
 export function eventsIn({ text }: ReceivedCall): readonly ReceivedEvent[] {
   const body: unknown = JSON.parse(text);
-  // The tests check that they are.
+  // The tests check the type.
   return (Array.isArray(body) ? body : [body]) as readonly ReceivedEvent[];
 }
 
-/** Whether the field's own library takes the signature. */
+/** Whether the field's own library accepts the signature. */
 export function isSignedWith(secret: string, { text, headers }: ReceivedCall): boolean {
   try {
     new Webhook(secret).verify(text, { ...headers });

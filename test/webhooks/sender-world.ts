@@ -69,12 +69,12 @@ export class SenderWorld {
   /** The registry's store as a process uses it. */
   store(): DeliveryRepository {
     const vault = new Vault([MASTER_KEY], machineRandom);
-    // Its time-outs are the machine's.
+    // Its time-outs use the machine's clock.
     const database = new Database(this.database.db, systemClock);
     return new DeliveryRepository({ database, vault, clock: this.clock });
   }
 
-  /** The same, with calls that go wrong, or are looked at. */
+  /** The same with calls that fail, or are observed. */
   storeWith(change: Partial<WebhookSenderPorts["store"]>): WebhookSenderPorts["store"] {
     const store = this.store();
     return {
@@ -93,7 +93,7 @@ export class SenderWorld {
     return new NewsRepository({ database, clock: this.clock, telemetry: this.telemetry });
   }
 
-  /** Takes what people write, as the API does. */
+  /** Accepts incoming texts, as the API does. */
   desk(): NewsDesk {
     const store = this.news();
     return new NewsDesk({ store, changes: this.feed, clock: systemClock, telemetry: this.telemetry });
@@ -130,7 +130,7 @@ export class SenderWorld {
     return running;
   }
 
-  /** A webhook that is told from the next event on, with its secret. */
+  /** A webhook that receives events from the next one on, and its secret. */
   async webhook(tenantId: string, url: string, content: Partial<WebhookContent> = {}) {
     const made = await must(this.stores.registry.webhooks.create(tenantId, { ...CONTENT, url, ...content }, this.last));
     return { id: made.webhook.webhookId, secret: made.secret };

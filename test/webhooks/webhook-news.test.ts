@@ -59,7 +59,7 @@ test("what a person writes reaches the tenant's webhook once, signed, and nobody
   const process = world.start();
   const desk = world.desk();
   await desk.tell(written("acme", "hello"));
-  // The provider repeats what it does not know to have been heard, to another process, too.
+  // The provider repeats a call until it is acknowledged, to another process, too.
   await Promise.all([desk, world.desk()].map((one) => one.tell(written("acme", "hello", "again"))));
   await eventually("both are told", () => receiver.texts.length >= 2);
   expect(receiver.texts).toEqual(["hello", "again"]);
@@ -72,7 +72,7 @@ test("what a person writes reaches the tenant's webhook once, signed, and nobody
   expect(first?.id).toStartWith(`${id}_news-`);
   expect(new Set(receiver.calls.map((call) => call.id)).size).toBe(2);
   expect(receiver.calls.every((call) => isSignedWith(secret, call))).toBe(true);
-  // It has not asked for events.
+  // It is not subscribed to events.
   world.record("acme", 1);
   await desk.tell(written("acme", "last"));
   await eventually("the last is told", () => receiver.texts.length === 3);
@@ -97,7 +97,7 @@ test("only what a webhook of the tenant asks for is stored", async () => {
   expect(await stored("acme")).toBe(1);
   world.start();
   await eventually("it is told", () => receiver.texts.length > 0);
-  // One that asks for it later is told of what comes from then on.
+  // One that subscribes later receives texts from then on.
   const [first] = await must(world.stores.registry.webhooks.all("acme"));
   await must(world.stores.registry.webhooks.change("acme", first?.webhookId ?? "", { eventTypes: CHAT }));
   await must(world.stores.registry.webhooks.delete("acme", id));
@@ -194,7 +194,7 @@ test("a message whose announcement was lost is told after a minute; a replay tel
   world.clock.forward(MINUTE_MS);
   await eventually("they are told", () => receiver.texts.length === 2);
   const stored = () => world.database.db.select().from(webhookNews).orderBy(webhookNews.id);
-  // Otherwise a call that is under way still would run out of time.
+  // Otherwise a call in flight would run out of time.
   const last = (await stored()).at(-1)?.id;
   await eventually("that is noted", async () => (await world.shown("acme", id)).progress.news.position === last);
   const fromMs = world.clock.nowMs();
@@ -347,7 +347,7 @@ describe("a flood", () => {
 
   test("beyond a bound is refused, so that the provider repeats it; a failed write refuses all that it had", async () => {
     const { desk, writes } = slowDesk();
-    // One call is taken whatever its length.
+    // One call is accepted whatever its length.
     const long = desk.tell(written("acme", ...numbered(1, 3_000)));
     await expect(desk.tell(written("acme", "one more"))).rejects.toBeInstanceOf(UnavailableError);
     const others = desk.tell([...written("acme", "and another"), ...written("globex", "1")]);

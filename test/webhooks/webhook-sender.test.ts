@@ -23,11 +23,11 @@ afterAll(() => world.undo.run(), 90_000);
 
 const has = (receiver: Receiver, ids: readonly number[]) => () => receiver.eventIds.length >= ids.length;
 
-/** Waits until they are told, and that is written down: until then the process may tell them again. */
+/** Waits until they are delivered and that is stored: until then the process may deliver them again. */
 const untilNoted = (tenantId: string, id: string, ids: readonly number[]) =>
   eventually("they are noted", async () => (await world.shown(tenantId, id)).progress.events.position === ids.at(-1));
 
-/** Waits until a call has failed, and puts the clock forward to its repeat. Resolves to whether there will be one. */
+/** Waits until a call has failed, and sets the clock forward to its repeat. Resolves to whether there will be one. */
 async function toTheRepeat(tenantId: string, id: string): Promise<boolean> {
   const { nextAtMs, disabled } = await eventually("a call has failed", async () => {
     const { progress } = await world.shown(tenantId, id);
@@ -161,7 +161,7 @@ test("a receiver that was down for a day gets each event of it in order, once it
   const { progress } = await world.shown("umbrella", id);
   expect(progress).toMatchObject({ disabled: null, lastError: "the receiver answered 503" });
   expect(progress.failures).toBeGreaterThan(20);
-  // The call that failed is repeated as it was.
+  // The failed call is repeated unchanged.
   expect(new Set(receiver.calls.map((call) => call.id)).size).toBe(1);
   expect(new Set(receiver.calls.map(({ text }) => text)).size).toBe(1);
   receiver.reply = () => new Response(null, { status: 200 });
@@ -186,7 +186,7 @@ test("a replay tells a span again, under the same ids, and then what came meanwh
   receiver.calls.length = 0;
   const span = { afterEventId: ids[4] ?? 0, throughEventId: ids[9] ?? 0 };
   await untilNoted("acme", id, ids);
-  // Before the process knows of the replay it would tell what comes meanwhile at once.
+  // Before the process learns of the replay it would deliver new events at once.
   const begun = Promise.withResolvers<void>();
   receiver.reply = () => begun.promise.then(() => new Response());
   const replayed = await must(world.stores.registry.webhooks.replay("acme", id, span));
@@ -297,7 +297,7 @@ test("a webhook that wants no more of what had failed is well again, and later h
   await toTheRepeat("acme", id);
   const well = { failures: 0, failingSinceMs: null, nextAtMs: null, lastError: null };
   const { progress } = await eventually("it is well", async () => {
-    // It may have heard of the change only after the repeat, and reads it a moment later.
+    // It may learn of the change only after the repeat, and reads it a moment later.
     world.clock.forward(SECOND_MS);
     const webhook = await world.shown("acme", id);
     return webhook.progress.failures === 0 ? webhook : null;
@@ -368,7 +368,7 @@ test("receivers that never answer cost other tenants nothing", async () => {
   await eventually("the other tenant is told", has(well, ids));
   expect(well.eventIds).toEqual(ids);
   expect([hanging.inFlight, hanging.mostInFlight]).toEqual([4, 4]);
-  // After fifteen seconds each of them counts as failed, and the rest has its turn.
+  // After fifteen seconds each of them counts as failed, and the rest gets its turn.
   world.clock.forward(16_000);
   await eventually("the others of the tenant had their turn", () => hanging.calls.length >= 8);
   release();
@@ -425,7 +425,7 @@ test("two thousand webhooks without news ask for nothing but a look at the regis
   quiet.clock.forward(MINUTE_MS);
   await eventually("and once more", () => reads > readsBefore + 1);
   expect([reads - readsBefore, quiet.events.follows - followsBefore]).toEqual([2, 0]);
-  // One of them has news at last.
+  // One of them has an event at last.
   const { webhooks } = quiet.stores.registry;
   const [first] = await must(webhooks.all("quiet-7"));
   await must(webhooks.delete("quiet-7", first?.webhookId ?? ""));

@@ -100,7 +100,7 @@ async function fetchEvents(jobId: string): Promise<readonly string[]> {
   return body.events.map(({ event_type }: { event_type: string }) => event_type);
 }
 
-/** The stores of a Waybill that does not run. */
+/** The stores of a stopped Waybill. */
 async function expectBalancedStores(): Promise<void> {
   const registry = await openPglite(join(home.path, "postgres"));
   try {
@@ -191,7 +191,7 @@ test("with --queued=fail, what was queued ends as failed, says why, and gives it
   const jobs = [...mails, ...passJobs].map(({ body }): string => body.job_id);
   expect((await run("backup", `${backups}/`)).code).toBe(0);
   await loseTheFolder();
-  // A folder: the newest backup in it.
+  // Returns the newest backup in a folder.
   const restored = await run("restore", backups, "--queued=fail");
   expect(restored).toMatchObject({ code: 0, errors: "" });
 
@@ -239,7 +239,7 @@ test("a backup that is killed, on either side, harms neither the server nor an o
   expect(existsSync(staging)).toBe(false);
   expect(await finalJob(waybill, apiKey, body.job_id)).toMatchObject({ status: "success" });
   expect((await run("backup", file)).code).toBe(0);
-  // None but the killed command's own draft is left.
+  // Only the killed command's own draft is left.
   expect((await readdir(backups)).filter((name) => name.endsWith(".unfinished")).length).toBeLessThanOrEqual(1);
 }, 300_000);
 

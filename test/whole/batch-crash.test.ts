@@ -29,7 +29,7 @@ afterAll(async () => {
   await home?.remove();
 }, 90_000);
 
-// Long enough that its pieces wait for their turns: the process dies between two of them.
+// Long enough that its pieces wait in turn: the process dies between two of them.
 const HTML = `<p>Hello</p><p>${"All the best. ".repeat(300)}</p>`;
 const BODY = JSON.stringify({
   defaults: { subject: "Hello", html: HTML },
@@ -58,7 +58,7 @@ async function queued(): Promise<readonly string[]> {
 
 test("a batch whose process is killed half-way is finished by its repeat, and each message is queued once", async () => {
   const broken = send().catch(() => null);
-  // A queue is there once something is in it. It is not read: the kill has to come before the other pieces.
+  // A queue exists once it holds an entry. The answer is not read: the kill has to come before the other pieces.
   while ((await queue()) === "") await Bun.sleep(0);
   await waybill.kill();
   expect(await broken).toBeNull();

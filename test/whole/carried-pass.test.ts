@@ -6,7 +6,7 @@ import { finalJob, type Waybill } from "../support/waybill.ts";
 
 const SLOW_MS = 60_000;
 const ISSUER = "3388000000012345678";
-/** Another than Google's own, which is where links lead without a setting. */
+/** Another address than Google's own, to which links lead by default. */
 const SAVE_URL = "https://save.example.com/pass";
 let waybill: Waybill;
 let key = "";

@@ -9,7 +9,7 @@ import { finalJob, startWaybill, temporaryHome, type Waybill } from "../support/
 
 /** Ten thousand are the full demonstration; the default shows the same in seconds. */
 const MESSAGES = Number(process.env["WAYBILL_CHAT_MESSAGES"] ?? 400);
-/** Each with a number of its own: one number alone sends eighty a second. */
+/** Each sends from a number of its own: one number alone sends eighty a second. */
 const TENANTS = 10;
 const SECRET = "a webhook secret of the test";
 
@@ -85,7 +85,7 @@ async function fetchTypes(apiKey: string, jobId: string): Promise<string[]> {
   return body.events.map((event: { event_type: string }) => event.event_type);
 }
 
-/** Waits until every job has all its events, and looks at each of them. */
+/** Waits until every job has all its events, and checks each of them. */
 async function checkAll(tenant: LoadTenant, jobIds: readonly string[]): Promise<void> {
   const { byJob } = await eventually(
     `the event store has all events of ${tenant.id}`,
@@ -101,7 +101,7 @@ async function checkAll(tenant: LoadTenant, jobIds: readonly string[]): Promise<
     const { body } = await waybill.request(tenant.apiKey, "GET", `/v1/jobs/${jobId}`);
     expect(body).toEqual({ job_id: jobId, status: "success", result: {} });
   }
-  // Doubles that came after the first look would show by now.
+  // Duplicates that came after the first check would show by now.
   const last = jobIds.at(-1) ?? "";
   expect(await fetchTypes(tenant.apiKey, last)).toHaveLength(3);
 }
@@ -109,7 +109,7 @@ async function checkAll(tenant: LoadTenant, jobIds: readonly string[]): Promise<
 test("shuffled, doubled and early callbacks leave each job with one event of each type, and a success", async () => {
   const tenants = await Promise.all(Array.from({ length: TENANTS }, (_, i) => tenantWithNumber(i)));
   const startedMs = performance.now();
-  // A client a tenant, so that no request waits for another tenant's.
+  // A client per tenant, so that no request waits for another tenant's.
   const sent = await Promise.all(
     tenants.map(async (tenant, at) => {
       const jobIds: string[] = [];

@@ -19,7 +19,7 @@ afterAll(async () => {
   await home.remove();
 }, 90_000);
 
-/** The ClickHouse server that this start has made; null: there is none at this moment. */
+/** The ClickHouse server that this start created; null: there is none at this moment. */
 async function clickhousePid(): Promise<number | null> {
   const children = await Bun.file(`/proc/${waybill.pid}/task/${waybill.pid}/children`).text();
   for (const pid of children.trim().split(" ")) {

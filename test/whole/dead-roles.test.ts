@@ -7,7 +7,7 @@ import { SEED_MASTER_KEY, seedTenants } from "../support/seed-tenants.ts";
 import { finalJob, type Waybill } from "../support/waybill.ts";
 
 const SHARDS = 4;
-/** A process is taken for dead after fifteen seconds, and its work for undone after twenty more. */
+/** A process is considered dead after fifteen seconds, and its work undone after twenty more. */
 const NOTICED_WITHIN_MS = 60_000;
 
 const world = new FaultWorld();

@@ -11,9 +11,9 @@ import { DAY_MS, formatDay, recently } from "../support/recent-days.ts";
 import { useWaybill } from "../support/use-waybill.ts";
 import { finalJob, type Waybill } from "../support/waybill.ts";
 
-/** A week ago: states of jobs that ended longer ago than they are kept would not stay. */
+/** A week ago: states of jobs that ended before the retention period would not stay. */
 const UNTIL = formatDay(Date.now() - 7 * DAY_MS);
-/** Few: what is written costs the event store much, by the day more than by the row. */
+/** Few: writes cost the event store more per day than per row. */
 const OPTIONS = { seed: 7, perDay: 20, untilMs: Date.parse(`${UNTIL}T00:00:00Z`), days: 30 };
 
 let waybill: Waybill;

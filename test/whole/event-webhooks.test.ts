@@ -27,7 +27,7 @@ test(
       if (receiver.calls.length === TOLD_BEFORE) {
         // The receiver has taken it, but that is not stored.
         await waybill.kill();
-        // Not before it has ended: until then the folder is still its own.
+        // Not before it has ended: until then it holds the folder.
         isKilled = true;
       }
       return new Response(null, { status: 200 });
@@ -48,7 +48,7 @@ test(
       return page.body.events.map((event: { event_id: number }) => event.event_id).reverse();
     };
     const told = () => [...new Set(receiver.eventIds)];
-    // Both at one moment: later on there are more.
+    // Both at the same moment, because later there are more.
     const both = await eventually(
       "every event was told",
       async () => {

@@ -16,8 +16,8 @@ const EVENTS = 2_000_000;
 /** The growth that a process is allowed meanwhile: its buffers and the engine's caches, measured at 190 MB. */
 const GROWTH_MB_MAX = 300;
 /**
- * Read pieces wait for the garbage collector, for as long as the machine has memory: up to 520 MB of them on one with 24 GB. The
- * server takes the machine for one of this size, so that what counts is what is still referred to.
+ * Read pieces wait for the garbage collector, for as long as the machine has memory: up to 520 MB of them on one with
+ * 24 GB. The server assumes a machine of this size, so that only referenced memory counts.
  */
 const SMALL_MACHINE = { BUN_JSC_forceRAMSize: String(500_000_000) };
 const OPERATOR_TOKEN = "operator-token-of-this-test";
@@ -59,7 +59,7 @@ test("a server exports millions of events, each once, without loading them into 
   const beforeMb = residentMb();
   let peakMb = 0;
   let lines = 0;
-  // Counted: millions of calls of `expect` take longer than the export.
+  // Counted, because millions of calls of `expect` take longer than the export.
   let disordered = 0;
   let steps = 0;
   let last = "";
@@ -73,7 +73,7 @@ test("a server exports millions of events, each once, without loading them into 
     for (const text of texts) {
       const [, tenant = "", id = ""] = /^\{"tenant_id":"(t\d+)","event_id":(\d+),/.exec(text) ?? [];
       const key = `${tenant} ${id}`;
-      // Ids are of one length here, so that texts stand in their order: no event comes twice.
+      // Ids have the same length here, so texts sort in their order: no event comes twice.
       if (key <= last) disordered += 1;
       last = key;
       lines += 1;

@@ -71,7 +71,7 @@ test("a tenant's share of the queue is bounded in jobs and bytes while its messa
   expect((await sendNarrow(10)).status).toBe(202);
   const jobs = "your share of the queue is used up: it holds as many unfinished jobs as it may";
   expect(await sendNarrow(10)).toMatchObject({ status: 429, error: jobs });
-  // The others' messages are looked for by the names of all that is stored.
+  // The others' messages are searched for in the names of all stored payloads.
   for (const name of await stored()) expect(name).toEndWith(".narrow");
 }, 300_000);
 

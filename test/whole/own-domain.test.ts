@@ -50,7 +50,7 @@ test("only a verified domain's tenant sends from it, until it is deleted", async
       used: true,
     });
   }
-  // Not registered by anybody, and then registered but not verified.
+  // Not registered by any tenant, and then registered but not verified.
   expect(await untilSendIs(acme, 422)).toMatchObject(REFUSED);
   const registered = await waybill.operator("POST", "/tenants/acme/domains", { domain: "Mail.ACME.test" });
   expect(registered).toMatchObject({

@@ -36,7 +36,7 @@ async function startLive(environment: Readonly<Record<string, string>> = {}): Pr
   return waybill;
 }
 
-/** A tenant with a verified domain of its own. Answers its key. */
+/** A tenant with a verified domain of its own. Returns its key. */
 async function anOwner(waybill: Waybill): Promise<string> {
   const tenant = { id: "acme", name: "acme", channels: ["email"], permissions: ["allow_raw_html"] };
   expect((await waybill.operator("POST", "/tenants", { ...tenant, allow_custom: ["email"] })).status).toBe(201);
@@ -68,7 +68,7 @@ test("with live providers a tenant's relay inside the platform is never connecte
     });
     expect(JSON.stringify(job)).not.toContain(CANARY_SECRET);
   }
-  // Nor where it is the relay that the operator named, which is there for tenants without one of their own.
+  // Nor if it is the operator's own relay, which serves tenants without one of their own.
   expect((await sendThrough(waybill, apiKey, platform.url)).status).toBe("failed");
   expect(platform.received.size).toBe(0);
   await waybill.operator("PUT", CREDENTIALS, { from_address: `shop@${DOMAIN}` });

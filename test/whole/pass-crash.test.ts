@@ -11,10 +11,12 @@ import { startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts
 const TENANT = "buyer";
 const TOKENS = 100_000;
 const KILLS = 3;
-/** Passes that are stored between two kills, at least. */
+/** The smallest number of passes stored between two kills. */
 const PASSES = 40;
 const CALLERS = 48;
-/** Passes that are stored and not answered while Redis hangs, at least: more than the one call in flight can queue. */
+/**
+ * The smallest number of passes stored and not answered while Redis hangs: more than the one call in flight can queue.
+ */
 const LOST_MIN = 6;
 
 let home: Awaited<ReturnType<typeof temporaryHome>>;
@@ -54,8 +56,8 @@ async function redisPid(): Promise<number> {
 }
 
 /**
- * Stops Redis at a moment when passes are stored that have no job yet: from then on none gets one. `answered`: creations
- * that were answered, which are all there were.
+ * Stops Redis at a moment when stored passes have no job yet: from then on none gets one. `answered`: all answered
+ * creations.
  */
 async function hangBetweenStoringAndQueueing(answered: () => number): Promise<void> {
   const redis = await redisPid();
@@ -75,7 +77,7 @@ async function hangBetweenStoringAndQueueing(answered: () => number): Promise<vo
   );
 }
 
-/** The registry of a Waybill that does not run. */
+/** The registry of a stopped Waybill. */
 async function inRegistry<T>(work: (db: Awaited<ReturnType<typeof openPglite>>["db"]) => Promise<T>): Promise<T> {
   const { db, close } = await openPglite(join(home.path, "postgres"));
   try {
@@ -95,7 +97,7 @@ test("each pass that exists costs one token, and no other does, wherever the ser
         const answer = await create(`serial-${asked++}`);
         if (answer.status === 202) accepted.add(answer.body.job_id);
       } catch {
-        // The server is being killed: an unanswered request may have been done, or not.
+        // The server is being killed: an unanswered request may or may not have taken effect.
         await Bun.sleep(20);
       }
     }

@@ -62,7 +62,7 @@ function passJson(bytes: Uint8Array | null): Record<string, unknown> {
   return JSON.parse(new TextDecoder().decode(bytes === null ? undefined : unzipSync(bytes)["pass.json"]));
 }
 
-/** Updates the pass, and has the device ask once the push has arrived. */
+/** Updates the pass, and lets the device fetch once the push has arrived. */
 async function updateTo(round: string, pass: Awaited<ReturnType<typeof aPass>>, device: WalletDevice): Promise<void> {
   const arrivals = async () =>
     (await waybill.operator("GET", `/sandbox/messages?to=${device.pushToken}`)).body.messages.length;
@@ -154,7 +154,7 @@ test("after a restore, devices that saw later updates than the backup has get th
   const restored = await runCommand(["restore", backups.path, "--queued=send"], folder);
   await backups.remove();
   expect(restored).toMatchObject({ code: 0, errors: "" });
-  // On the same port: the address is in the pass.
+  // On the same port, because the address is in the pass.
   waybill = await startWaybill(home.path, { PORT: port });
   await updateTo("6", pass, device);
   expect(JSON.stringify(passJson(device.getBytes(pass)))).toContain('"value":"6"');

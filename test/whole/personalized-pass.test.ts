@@ -115,13 +115,13 @@ test("a card asks its holder to sign up; what is entered reaches the tenant once
   expect(ofForm(phone.getBytes(card))).toEqual([]);
   expect(jsonIn(phone.getBytes(card), "pass.json")).toEqual(jsonIn(card.bytes, "pass.json"));
 
-  // An answer that was lost is asked for again, and what others enter is not taken.
+  // A request whose answer was lost is repeated, and others' entries are not accepted.
   const repeated = await phone.personalize(card, "another-token", ANN);
   expect([repeated.status, await isSigned("another-token", repeated.bytes)]).toEqual([200, SIGNED]);
   expect((await phone.personalize(card, TOKEN, { fullName: "Eve" })).status).toBe(409);
   await eventually("the webhook", () => receiver.calls.length > 0);
 
-  // The tenant's update is one as any other.
+  // The tenant's update is like any other.
   expect(await phone.add({ ...card, bytes: phone.getBytes(card) ?? card.bytes })).toBe(201);
   const pass_data = { primary_fields: [{ key: "holder", value: "Ann Lee" }] };
   const updated = await call("PUT", `/v1/passes/${card.passId}`, { pass_data });
@@ -133,7 +133,7 @@ test("a card asks its holder to sign up; what is entered reaches the tenant once
   expect(ofForm(phone.getBytes(card))).toEqual([]);
   expect(phone.complaints).toEqual([]);
 
-  // Until it asks anew.
+  // Until it asks again.
   const asked = await call("PUT", `/v1/passes/${card.passId}`, { pass_data: { personalization: FORM } });
   await finalJob(waybill, apiKey, asked.body.job_id);
   expect((await phone.personalize(card, TOKEN, ANN)).status).toBe(200);

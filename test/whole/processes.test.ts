@@ -108,10 +108,10 @@ describe("a start with two API processes and two dispatchers", () => {
       const { status, headers } = await fresh(`${waybill.url}/dash/api/plans`, guess);
       expect(status).toBe(401);
       counted += Number(!headers.has("retry-after"));
-      // Asks every process, over the channels on which the others hear of a wrong token: they have heard of it then.
+      // Queries every process, over the channels that also announce a wrong token: by then they have received it.
       await (await fresh(`${waybill.url}/metrics`)).text();
     }
-    // Ten in all, but for one that was on its way while the others heard of it.
+    // Ten in all, except for one in flight while the others were notified of it.
     expect(counted).toBeGreaterThanOrEqual(10);
     expect(counted).toBeLessThanOrEqual(12);
   });
@@ -161,7 +161,7 @@ describe("an accepted message", () => {
     accepted = new Map(tenants.map((tenant) => [tenant, []]));
   });
 
-  /** Sends until so many are accepted; meanwhile `disturb` is called once a third of them is. */
+  /** Sends until that many are accepted; meanwhile `disturb` is called once a third of them is. */
   async function sendWhile(disturb: () => Promise<void>): Promise<void> {
     const third = Promise.withResolvers<void>();
     let count = 0;

@@ -8,10 +8,10 @@ import { type SmtpSink, startSmtpSink } from "../support/smtp-sink.ts";
 import { startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
 
 /**
- * `CLUSTER_KILLS=10` is the long run: as many masters are killed, one after the other, and the table of what was lost
- * is printed. `CLUSTER_CUT_MS=500` besides cuts the victim's replica off for so long before each kill, which is what a
- * network does that fails together with a machine. `CLUSTER_ACKED=1` sets REDIS_REPLICAS_ACKED, `CLUSTER_MIN_REPLICAS=1`
- * Redis' own min-replicas-to-write: docs/redis-cluster.md has the figures of each.
+ * `CLUSTER_KILLS=10` is the long run: that many masters are killed, one after the other, and a table of the losses is
+ * printed. `CLUSTER_CUT_MS=500` also cuts the victim's replica off for that long before each kill, as a network does
+ * that fails together with a machine. `CLUSTER_ACKED=1` sets REDIS_REPLICAS_ACKED, `CLUSTER_MIN_REPLICAS=1` Redis' own
+ * min-replicas-to-write: docs/redis-cluster.md has the figures of each.
  */
 const KILLS = Number(process.env["CLUSTER_KILLS"] ?? 1);
 const CUT_MS = Number(process.env["CLUSTER_CUT_MS"] ?? 0);
@@ -104,7 +104,7 @@ describe.skipIf(postgresMissing() !== null)("whole processes on a Redis Cluster"
     60_000 + KILLS * 60_000,
   );
 
-  /** Sends until enough is accepted on either side of the kill. */
+  /** Sends until enough jobs are accepted on either side of the kill. */
   async function load(victim: ClusterNode) {
     const accepted: Accepted[] = [];
     let refused = 0;
@@ -134,7 +134,7 @@ describe.skipIf(postgresMissing() !== null)("whole processes on a Redis Cluster"
     expect(failing).toEqual([name]);
     await eventually("another one has taken over", async () => (await fetch(`${front.url}/ready`)).ok, 30_000);
     const awayMs = Math.round(performance.now() - killedAtMs);
-    // As a supervisor does. Until then the new master has no replica.
+    // Restarts it as a supervisor does. Until then the new master has no replica.
     await victim.restart();
     await cluster.isWhole();
     enough = accepted.length + JOBS;
@@ -158,7 +158,7 @@ describe.skipIf(postgresMissing() !== null)("whole processes on a Redis Cluster"
       "what is accepted is sent and recorded, or gone",
       async () => {
         const reading = tenants.map(async (tenant) => [tenant.id, await readAllEvents(front, tenant)] as const);
-        // While a node comes back, and on a busy machine, some reads have no answer in time.
+        // While a node comes back, and on a busy machine, some reads are not answered in time.
         const read = await Promise.all(reading).catch(() => null);
         if (read === null) return null;
         const sent = new Map(read);

@@ -37,7 +37,7 @@ test("kill -9 of redis-server under load loses no accepted job, and the server r
       if (tenant === undefined) return;
       const body = { to_address: `u${asked}@example.com`, subject: "Hello", html: "<p>Hello</p>" };
       const answer = await waybill.request(tenant.apiKey, "POST", "/v1/send/email", body);
-      // Whatever cannot be queued while Redis is away is answered with an error, never with a 202.
+      // A message that cannot be queued while Redis is away is answered with an error, never with a 202.
       if (answer.status !== 202) continue;
       accepted.get(tenant)?.push(answer.body.job_id);
       count += 1;

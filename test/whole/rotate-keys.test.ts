@@ -51,7 +51,7 @@ const SECRETS = 4;
 const rotate = (masterKey: string) => runCommand(["rotate-keys"], { WAYBILL_HOME: home.path, MASTER_KEY: masterKey });
 
 test("after rotate-keys beside a running server, nothing needs the older key, and repeating it changes nothing", async () => {
-  // Refused while the server still has the older key in front.
+  // Refused while the server still has the older key first.
   expect(await rotate(`${NEW},${OLD}`)).toMatchObject({ code: 1, errors: expect.stringContaining("restart it") });
   await waybill.stop();
   waybill = await startWaybill(home.path, { MASTER_KEY: `${NEW},${OLD}` });

@@ -4,7 +4,7 @@ import { finalJob, startWaybill, temporaryHome, type Waybill } from "../support/
 
 let home: Awaited<ReturnType<typeof temporaryHome>>;
 let waybill: Waybill;
-/** A spam filter that answers what the test says: `/checkv2` of rspamd's protocol. */
+/** A spam filter with the test's answers: `/checkv2` of rspamd's protocol. */
 let verdict: { readonly score: number } | null = { score: 1 };
 let asked = 0;
 const rspamd = Bun.serve({

@@ -60,7 +60,7 @@ describe.skipIf(postgresMissing() !== null)("a start and a check", () => {
     return redis;
   }
 
-  /** A process that delivers, and has no private store. */
+  /** A process that delivers without a private store. */
   async function dispatcher(redis: RedisServer, changes: Readonly<Record<string, string>> = {}) {
     const { WAYBILL_HOME = await newHome() } = changes;
     const urls = { REDIS_URL: redis.url, DATABASE_URL: postgres.url };
@@ -135,7 +135,7 @@ describe.skipIf(postgresMissing() !== null)("a start and a check", () => {
     await start(await dispatcher(redis));
     await expectRefusal(await dispatcher(redis, { MASTER_KEY: OTHER_KEY }), "which is not in MASTER_KEY");
     const before = await redis.client.hget(META, "master_key");
-    // The new key seals from now on; a process with only the old one could not open its data.
+    // The new key encrypts from now on; a process with only the old one could not open its data.
     await start(await dispatcher(redis, { MASTER_KEY: `${OTHER_KEY},${MASTER_KEY}` }));
     expect(await redis.client.hget(META, "master_key")).not.toBe(before);
     await expectRefusal(await dispatcher(redis), "which is not in MASTER_KEY");
@@ -182,7 +182,7 @@ describe.skipIf(postgresMissing() !== null)("a start and a check", () => {
     ]);
     expect(second.code).toBe(2);
 
-    // A move on purpose: the queue belongs to that event store from now on, and the former one is refused.
+    // An intended move: the queue belongs to that event store from now on, and the former one is refused.
     for (const waybill of running.splice(0)) await waybill.kill();
     const adopted = await runCommand(["adopt"], other);
     expect(adopted.output).toMatch(/^registry: \S+, as before$/m);

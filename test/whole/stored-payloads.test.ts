@@ -106,7 +106,7 @@ describe("a job whose payload is stored outside the queue", () => {
     room.give("other", ROOM_BYTES);
     await delivery;
     expect(events).toEqual(["room", "handed over"]);
-    // One that never was, because there was no room, was none.
+    // A payload that was never stored, for lack of space, does not count.
     await room.take("other", ROOM_BYTES, NEVER);
     const late = over.deliver(JOB, aTenant(), NEVER, () => events.push("handed over"));
     await clock.advance(ROOM_WAIT_MS);
@@ -146,7 +146,7 @@ describe("room for large payloads", () => {
     const piece = SHARE_BYTES / 2;
     const slow = ["a", "b", "c", "d", "e"];
     for (let i = 0; i < 4; i += 1) for (const tenant of slow) void room.take(tenant, piece, NEVER);
-    // They hold theirs for good.
+    // They hold their space for good.
     const quiet = ["q", "r"].map((tenant) => room.take(tenant, piece, NEVER));
     expect(await Promise.all(quiet.map(isIn))).toEqual([true, true]);
   });
@@ -154,7 +154,7 @@ describe("room for large payloads", () => {
   test("gives a tenant that holds something half of what the others leave, and none of the reserve", async () => {
     const room = new PayloadRoom(clock);
     for (const tenant of ["a", "b"]) expect(await isIn(room.take(tenant, SHARE_BYTES, NEVER))).toBeTrue();
-    // 48 MiB are not the reserve, and 16 of them left: 8 for the third, then 4 for the fourth.
+    // 48 MiB are not the reserve, and 16 of them are left: 8 for the third, then 4 for the fourth.
     const halves: readonly [string, number][] = [
       ["c", 4],
       ["c", 4],

@@ -59,7 +59,7 @@ test("kill -9 while a message is taken: sent again, it reaches each recipient by
     return byJob.size >= RECIPIENTS.length && [...byJob.values()].every((types) => types.includes("sent"));
   });
   expect((await readAllEvents(waybill, tenant)).byJob.size).toBe(RECIPIENTS.length);
-  // A Message-ID is made from a job's id.
+  // A Message-ID contains a job's id.
   expect(sink.received.size).toBe(RECIPIENTS.length);
   again.close();
 }, 300_000);

@@ -27,7 +27,7 @@ afterAll(async () => {
   await home.remove();
 }, 90_000);
 
-/** Sends to the address and waits for the job's end: "success", or why it was suppressed. */
+/** Sends to the address and waits for the job's end: returns "success", or the reason of the suppression. */
 async function send(tenant: string, to_address: string): Promise<{ jobId: string; end: string }> {
   const apiKey = keys.get(tenant) ?? "";
   const html = '<body><p>Hello, <a href="https://shop.example/?a=1&amp;b=2">here</a></p></body>';

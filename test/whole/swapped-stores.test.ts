@@ -61,7 +61,7 @@ describe.skipIf(postgresMissing() !== null)("with servers, a start", () => {
 
   const start = () => startWaybill(home.path, environment);
 
-  /** The queue's data, as a backup has it. */
+  /** The queue's data, as a backup contains it. */
   async function copyOfQueue() {
     const { client } = redis;
     const copies: [string, Buffer][] = [];
@@ -102,7 +102,7 @@ describe.skipIf(postgresMissing() !== null)("with servers, a start", () => {
     await putBack();
     const second = await start();
     await sendAndRecord(second, key);
-    // Not even a moment to say goodbye.
+    // A kill leaves no time for a farewell.
     await second.kill();
     await putBack();
     expect(await readRefusal(environment)).toContain("The queue at REDIS_URL is an older copy than");
@@ -201,7 +201,7 @@ describe("with its stores in the data folder, a start", () => {
     await rm(older(), { recursive: true, force: true });
   });
 
-  /** A refused start while the folder of a store is away, and another one in its place if there is one. */
+  /** Returns a refused start while the folder of a store is away, with another one in its place if there is one. */
   async function refusedWith(store: string, inPlace: string | null): Promise<string> {
     const folder = join(home.path, store);
     await rename(folder, `${folder}.kept`);

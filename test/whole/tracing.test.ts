@@ -49,7 +49,7 @@ test("one trace leads from the caller over the queue to each delivery and its se
   const job = await send("dora@defer.test", { traceparent, "x-request-id": "order-17" });
   await eventually("two tries are told", () => named("deliver email").length >= 2, 20_000);
   await eventually("the first is settled", () => named("settle email").length >= 1);
-  // Another process tells of these.
+  // Another process exports these.
   await eventually("the request is told", () => [requests, accepts].every((name) => named(name).length > 0));
   // The request without a readable decision of its caller was not sampled.
   expect(new Set(collector.spans.map(({ traceId }) => traceId))).toEqual(new Set([CALLER.traceId]));

@@ -11,12 +11,11 @@ interface Call {
   readonly path: string;
   readonly authorization: string | null;
   readonly wamid: string;
-  // The test looks into whatever came.
-  // oxlint-disable-next-line typescript/no-explicit-any
+  // The test inspects any body. oxlint-disable-next-line typescript/no-explicit-any
   readonly body: any;
 }
 
-/** The tenant's own. */
+/** Uses the tenant's own credentials. */
 const NUMBER = "777";
 const calls: Call[] = [];
 let provider: Bun.Server<undefined>;
@@ -24,7 +23,7 @@ let waybill: Waybill;
 let home: Awaited<ReturnType<typeof temporaryHome>>;
 let secret = "";
 
-/** A provider that repeats no opaque data, and reports that a message was delivered before it says what it is called. */
+/** A provider that returns no opaque data, and reports a delivery before the message's id. */
 function startProvider() {
   return Bun.serve({
     hostname: "127.0.0.1",
@@ -197,7 +196,7 @@ test("a message that was answered with 200 reaches the tenant's webhook, even if
     await callBack([], [message]);
     await waybill.kill();
     waybill = await start();
-    // The provider does not know that it was heard.
+    // The provider does not know that it was received.
     await callBack([], [message, { ...message, id: "wamid.now" }]);
     const told = () => [...new Set(receiver.calls.flatMap(eventsIn).map(({ data }) => data.message_id))];
     await eventually("both are told", () => told().length === 2, 20_000);

@@ -1,6 +1,6 @@
 import { afterAll, expect } from "bun:test";
 
-/** Answers how the attack got through, or null where it was refused. */
+/** Returns how the attack got through, or null if it was refused. */
 export type Attempt<T> = (attack: T) => Promise<string | null> | string | null;
 
 /**
@@ -18,7 +18,7 @@ export class Attacks {
     });
   }
 
-  /** Tries them one after the other, all of them, and fails with the names of those that got through. */
+  /** Tries all attacks, one after the other, and fails with the names of those that got through. */
   async run<T>(table: Iterable<T>, nameOf: (attack: T) => string, attempt: Attempt<T>): Promise<void> {
     const through: string[] = [];
     for (const attack of table) {
@@ -30,13 +30,13 @@ export class Attacks {
     expect(through).toEqual([]);
   }
 
-  /** The same for attacks that are their own names. */
+  /** The same for attacks that serve as their own names. */
   runEach(table: Iterable<string>, attempt: Attempt<string>): Promise<void> {
     return this.run(table, shown, attempt);
   }
 }
 
-/** A text as it can be printed, whatever is in it. */
+/** A text in printable form, whatever its characters. */
 export function shown(text: string): string {
   const quoted = JSON.stringify(text);
   return quoted.length <= SHOWN_CHARS_MAX ? quoted : `${quoted.slice(0, SHOWN_CHARS_MAX)}…`;

@@ -19,7 +19,7 @@ export interface Arguments {
   readonly sharedName?: string;
 }
 
-/** Names that have to be new where a call creates something. */
+/** Names that must be new where a call creates an object. */
 export interface Fresh {
   readonly word: string;
   readonly verifyToken: string;
@@ -70,7 +70,7 @@ function googleClass(id: string) {
   return { class_type: "eventTicket", class_data: { id, issuerName: "Club", eventName } };
 }
 
-/** Every operation of the document, by its id. The calls that remove things for good stand at the end. */
+/** Every operation of the document, by its id. Calls that remove objects for good are last. */
 export const CALLS: Readonly<Record<string, Call>> = {
   sendEmail: ({ template, idempotencyKey }) => ({
     headers: { "idempotency-key": idempotencyKey },
@@ -111,7 +111,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
   }),
   cancelJob: ({ canceledJobId }) => ({ path: { id: canceledJobId } }),
   listEvents: ({ cursor }) => ({ query: { ...days, cursor } }),
-  // Of channels: templates would be shown by the names that the caller itself gave.
+  // The names of channels: templates would differ by the names that the caller itself gave.
   getMetrics: () => ({ query: { ...past, group_by: "channel" } }),
   createGoogleClass: ({ classId }, { word }) => ({
     body: googleClass(word === "" ? classId : `${ISSUER}.${word}`),
@@ -158,7 +158,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
     ...ofOwnSuppression(ids, fresh),
     body: { reason: "manual" },
   }),
-  // Operators' calls make these again, before any call needs them.
+  // Operators' calls create these again, before any call needs them.
   getOwnSuppression: ofOwnSuppression,
   deleteOwnSuppression: ofOwnSuppression,
   deleteOwnAlias: ofOwnAlias,
@@ -211,7 +211,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
   getJobHistory: ofTenantJob,
   getJobContent: ofFailedJob,
   retryJob: ofFailedJob,
-  // None was accepted then.
+  // No job was accepted then.
   retryJobs: ({ tenantId }) => ({
     path: { id: tenantId },
     body: { filter: { channel: "email", to: "2001-01-01" } },

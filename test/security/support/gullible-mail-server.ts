@@ -1,6 +1,6 @@
 import { type AddressInfo, createServer, type Socket } from "node:net";
 
-/** One message as a mail server understood it. */
+/** One message as a mail server parsed it. */
 export interface Envelope {
   readonly from: string;
   /** The arguments of `RCPT TO`, whole. */
@@ -12,18 +12,18 @@ export interface Envelope {
 export interface GullibleMailServer {
   readonly url: string;
   readonly envelopes: readonly Envelope[];
-  /** Commands that are none of a usual session. */
+  /** Commands that do not belong to a usual session. */
   readonly odd: readonly string[];
   stop(): Promise<void>;
 }
 
-/** All that some server somewhere takes for the end of a message, in place of CR LF dot CR LF. */
+/** All sequences that some server somewhere accepts as the end of a message, in place of CR LF dot CR LF. */
 const END = /(?:\r\n|\n|\r)\.(?:\r\n|\n|\r)/;
 const LINE_END = /\r\n|\n|\r(?!$)/;
 
 /**
- * A mail server as gullible as any that there is: a bare CR or LF ends a line for it, a lone dot between any two line ends
- * ends a message, and what follows are commands.
+ * The most gullible mail server possible: a bare CR or LF ends a line for it, a lone dot between any two line ends ends
+ * a message, and the following lines are commands.
  */
 export async function startGullibleMailServer(): Promise<GullibleMailServer> {
   const envelopes: Envelope[] = [];

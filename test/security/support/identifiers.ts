@@ -11,14 +11,14 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 export interface Identifiers {
   readonly tenantId: string;
   readonly keyId: string;
-  /** That the tenant may revoke itself. */
+  /** A key that the tenant may revoke itself. */
   readonly ownKeyId: string;
   /** The id of an operator, which belongs to no tenant. */
   readonly operatorId: string;
   readonly jobId: string;
   /** The id of a job that failed. */
   readonly failedJobId: string;
-  /** Of jobs that wait for a time: one to be moved, and one to be cancelled. */
+  /** The ids of scheduled jobs: one to be moved, and one to be cancelled. */
   readonly movedJobId: string;
   readonly canceledJobId: string;
   readonly passId: string;
@@ -37,7 +37,7 @@ export interface Identifiers {
   readonly passType: string;
   readonly serial: string;
   readonly objectId: string;
-  /** Secrets that are shown by whom they were given to: the pass's devices, the readers of a message. */
+  /** Secrets that their recipients present: the pass's devices, the readers of a message. */
   readonly device: string;
   readonly passToken: string;
   readonly openToken: string;
@@ -53,7 +53,7 @@ export const hiddenTemplateName = (tenantId: string) => `order_of_${tenantId}_hx
 /** Marks every text of the tenant's that must stay private. */
 export const confidential = (tenantId: string) => `for the eyes of ${tenantId} alone`;
 
-/** Makes one thing of every kind for the tenant. */
+/** Creates one object of every kind for the tenant. */
 export async function equip(target: Target, account: Account): Promise<Identifiers> {
   const { id } = account;
   const own = (name: string) => `${id}-${name}`;
@@ -233,13 +233,13 @@ function anotherUuid(uuid: string): string {
   return `${uuid.slice(0, -12)}${Array.from(systemRandom.fill(new Uint8Array(6)), (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }
 
-/** One character in the middle is another. */
+/** Changes one character in the middle. */
 export function altered(token: string): string {
   const at = token.length >> 1;
   return `${token.slice(0, at)}${token[at] === "A" ? "B" : "A"}${token.slice(at + 1)}`;
 }
 
-/** A key of the right form that was never given out. */
+/** A key of the right form that was never issued. */
 export function inventedKey(): string {
   return newApiKey(systemRandom);
 }

@@ -1,6 +1,6 @@
 import type { Target } from "./target.ts";
 
-/** The newest message that the sandbox took for the address, as a reader's program decodes it. */
+/** The newest message to the address in the sandbox, as a reader's program decodes it. */
 export async function messageTo(
   target: Target,
   address: string,

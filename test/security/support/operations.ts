@@ -3,7 +3,7 @@ import { type Arguments, CALLS, type Fresh } from "./endpoint-calls.ts";
 import type { Identifiers } from "./identifiers.ts";
 import { json, probe, type Request } from "./probe.ts";
 
-/** How a caller shows who it is, as the document says; `none`: not at all. */
+/** A caller's credentials according to the document; `none`: no credentials. */
 export type Security = "apiKey" | "operator" | "applePass" | "webhookSignature" | "none";
 
 /** One operation of the product's own OpenAPI document. */
@@ -23,7 +23,7 @@ interface DocumentedOperation {
   readonly responses: Readonly<Record<string, unknown>>;
 }
 
-/** The operations in the order of the calls that there are for them; those without one come first. */
+/** The operations in the order of their calls in `CALLS`; operations without one come first. */
 export async function fetchOperations(url: string): Promise<readonly Operation[]> {
   const document = json(await probe(url, { method: "GET", path: "/openapi.json" }));
   const paths: Readonly<Record<string, Readonly<Record<string, DocumentedOperation>>>> = document.paths;
@@ -46,7 +46,7 @@ export async function fetchOperations(url: string): Promise<readonly Operation[]
 const KNOWN: readonly Security[] = ["apiKey", "operator", "applePass", "webhookSignature"];
 
 /**
- * Throws for a scheme that no attack knows. If one of several alternatives requires no credentials, the operation
+ * Throws for a scheme that no attack covers. If one of several alternatives requires no credentials, the operation
  * requires none.
  */
 function toSecurity(requirements: DocumentedOperation["security"]): Security {
@@ -63,7 +63,7 @@ export function buildArguments(operation: Operation, ids: Identifiers, fresh: Fr
   return call(ids, fresh);
 }
 
-/** The request, without anything that says who sends it. */
+/** The request without credentials. */
 export function buildRequest(
   { method, path }: Operation,
   { headers, query, contentType, ...rest }: Arguments,
@@ -89,7 +89,7 @@ export interface Secrets {
   readonly webhookSecret: string;
 }
 
-/** The request with what the operation asks its caller for. */
+/** The request with the credentials that the operation requires. */
 export function withCredentials({ security }: Operation, request: Request, secrets: Secrets): Request {
   const credentials: Readonly<Record<Security, () => Readonly<Record<string, string>>>> = {
     apiKey: () => ({ "x-api-key": secrets.apiKey }),

@@ -14,14 +14,14 @@ export interface Seen {
   readonly text: string;
 }
 
-/** Sends it and follows no redirect. */
+/** Sends it without following redirects. */
 export async function probe(url: string, { method, path, headers = {}, body }: Request): Promise<Seen> {
   const init = { method, headers, redirect: "manual" as const, ...(body === undefined ? null : { body }) };
   const response = await fetch(`${url}${path}`, init);
   return { status: response.status, headers: response.headers, text: await readText(response) };
 }
 
-/** Of events that go on, what came first. */
+/** The beginning of an endless stream of events. */
 async function readText(response: Response): Promise<string> {
   if (response.headers.get("content-type") !== "text/event-stream" || response.body === null) return response.text();
   const reader = response.body.getReader();

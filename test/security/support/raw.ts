@@ -1,6 +1,6 @@
 import net from "node:net";
 
-/** Sends bytes over a connection of their own, and answers all that came until the server closed it. */
+/** Sends bytes over a connection of their own, and returns all bytes that came until the server closed it. */
 export function exchange(port: number, ...bytes: readonly (string | Uint8Array)[]): Promise<string> {
   return new Promise((resolve) => {
     let received = "";
@@ -15,7 +15,7 @@ export function exchange(port: number, ...bytes: readonly (string | Uint8Array)[
   });
 }
 
-/** A connection that is held open, with what was sent on it so far. */
+/** A connection that is held open, and the bytes sent on it so far. */
 export function holdOpen(port: number, bytes: string): Promise<net.Socket> {
   return new Promise((resolve, reject) => {
     const socket = net.connect(port, "127.0.0.1", () => socket.write(bytes, () => resolve(socket)));

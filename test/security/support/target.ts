@@ -25,9 +25,9 @@ export interface Target {
   readonly attacker: Account;
   readonly operatorToken: string;
   readonly webhookSecret: string;
-  /** Any request, sent as it is. */
+  /** Any request, sent verbatim. */
   probe(request: Request): Promise<Seen>;
-  /** A tenant's call. */
+  /** Makes a tenant's call. */
   call(account: Account, method: string, path: string, body?: unknown): Promise<Answer>;
   operator(method: string, path: string, body?: unknown): Promise<Answer>;
   /** Waits for the end of the job in an answer, and returns the job. */

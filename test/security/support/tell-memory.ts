@@ -4,8 +4,8 @@ import { join } from "node:path";
 export const MEMORY_SOCKET = "memory.sock";
 
 /**
- * Loaded before the program (`bun --preload`): whoever asks at the socket in the data folder learns how many bytes the process
- * refers to. Garbage does not count, so the figure is the same on a busy machine as on a quiet one.
+ * Loaded before the program (`bun --preload`): answers at the socket in the data folder with the number of bytes that
+ * the program references. Garbage does not count, so the figure is the same on a busy machine as on a quiet one.
  */
 if (process.env["WAYBILL_HOME"] !== undefined) {
   Bun.serve({
