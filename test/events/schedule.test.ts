@@ -205,7 +205,7 @@ test("a pass that is scheduled takes its token at once, and gives it back once w
     const { jobId, dueMs } = world.lastJob;
     expect(dueMs).toBe(Date.parse(scheduled_at));
     expect(await world.balance()).toBe(before - 1);
-    // Cancelled in the queue, by a process that died before it gave back any part.
+    // Cancelled in the queue, by a process that died before it gave back the token.
     if (isCut) await front.queue.cancel({ tenantId: "acme", shard: 0 }, jobId);
     expect([(await cancel(jobId)).status, (await cancel(jobId)).status]).toEqual([200, 200]);
     expect(await world.balance()).toBe(before);

@@ -358,7 +358,7 @@ function askingForProblem({ request, ...one }: Case): Case {
   return { ...one, request: { ...request, headers: { ...request.headers, accept: "application/problem+json" } } };
 }
 
-/** Whether an error fails to name the invalid member or parameter. */
+/** Returns the problem if an error does not name the invalid member or parameter. */
 function unnamedMember(one: Case, { status, text }: Seen): string | null {
   const member = extractMember(one);
   if (member === undefined || status !== 400) return null;

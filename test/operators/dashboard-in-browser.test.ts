@@ -198,7 +198,7 @@ describe.skipIf(missing !== null)(`the dashboard${missing === null ? "" : ` (ski
     );
     await tab.press("Enter");
     await shows(tab, "dialog h2", "Make a key");
-    // From the first moment: a page that is closed sooner would not be noticed.
+    // From its first moment: an earlier close would have no effect.
     expect(await tab.evaluate("window.wasOpen")).toBe(true);
     await eventually("it has the focus", () =>
       tab.evaluate("document.querySelector('dialog').contains(document.activeElement)"),

@@ -43,7 +43,7 @@ async function say(
     host: "127.0.0.1",
     port: smtpPort,
     requireTLS: true,
-    // The client has made its own.
+    // The server's certificate is self-signed.
     tls: { rejectUnauthorized: false },
     auth: { user: "soak", pass: apiKey },
     connectionTimeout: TIMEOUT_MS,

@@ -8,7 +8,7 @@ export type Environment = Readonly<Record<string, string>>;
 
 /** A process as the files of infra/ start it. */
 export interface DeployedProcess {
-  /** The part that defines it, such as `compose api-1`. */
+  /** The name of its definition, such as `compose api-1`. */
   readonly place: string;
   readonly environment: Environment;
   /** How long it may take to end before it is killed. */

@@ -4,9 +4,9 @@ import { FolderLock } from "../../src/storage/folder-lock.ts";
 
 const POLL_MS = 200;
 
-/** For slow files, one more than the cores: tests spend much of their time waiting, */
+/** For slow files: one more than the cores, since tests spend much of their time waiting. */
 export const LONG_SLOTS = cpus().length + 1;
-/** and short ones more of it. */
+/** One more than that for short files, which wait more. */
 export const MACHINE_SLOTS = LONG_SLOTS + 1;
 
 /**

@@ -9,7 +9,7 @@ import { eventStoreFoundation, eventStoreMigrations } from "../../src/events/sch
 import { openPglite } from "../../src/storage/postgres/pglite.ts";
 import { schemaHash } from "./schema-hash.ts";
 
-/** The folder that a run shares with the next: not its own (`memory-folder.ts`). */
+/** The folder for results that later runs need, too: not the run's own (`memory-folder.ts`). */
 export const KEPT = process.env["TEST_KEPT"] ?? tmpdir();
 /**
  * Kept after the run: for each state of the two schemas and their engines, the result of a first start. An archive,

@@ -6,7 +6,7 @@ import { QuietTelemetry } from "./quiet-telemetry.ts";
 
 export interface PrivateClickHouse extends ClickHouseServer {
   readonly address: ClickHouseAddress;
-  /** The settings for analysts' statements; null: there are none. */
+  /** The address for analysts' statements; null: there is none. */
   readonly analysts: ClickHouseAddress | null;
   readonly pid: number;
 }
@@ -33,7 +33,7 @@ export async function openClickHouse(folder: string, analysed: string | null = n
   };
 }
 
-/** Its unexpected end is seldom the subject of a test. */
+/** Prints errors: a server's own end is seldom the subject of a test. */
 class LoudTelemetry extends QuietTelemetry {
   override log(level: string, message: string, fields?: object): void {
     if (level === "error") process.stderr.write(`${message} ${JSON.stringify(fields)}\n`);

@@ -150,7 +150,7 @@ class World implements SuppressionRegistry, SuppressionIndex {
     });
   }
 
-  /** Recipients that `pull` would suppress. */
+  /** Returns the recipients that `pull` would suppress. */
   suppressed(): Record<string, string> {
     return Object.fromEntries([...this.index].filter(([address, reason]) => reason !== "" && address !== "sha:"));
   }

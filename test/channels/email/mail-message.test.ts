@@ -220,7 +220,7 @@ function apart(source: string): { readonly signature: string; readonly message: 
   return { signature: source.slice(0, end).replace(/\s/g, ""), message: source.slice(end + 2) };
 }
 
-/** Replaces boundaries, and times, with fixed ones. */
+/** Replaces the boundary and the date with fixed values. */
 function comparable(source: string): string {
   const dated = source.replace(/^Date: \w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d \+0000$/m, "Date: now");
   const boundary = /boundary="([^"]+)"/.exec(source)?.[1];

@@ -76,7 +76,7 @@ test("mail to a destination that keeps slowing us waits without a connection and
   const askedBefore = asked;
   const waiting = await sendMany(3, "ann@big.test");
   expect(asked).toBe(askedBefore);
-  // Sixteen until it is slowed, then one fewer per step until they must be a second apart.
+  // Sixteen until it is slowed, then one per step until they must be a second apart.
   expect(outcomes.filter((outcome) => "isUnsent" in outcome)).toHaveLength(20);
   for (const outcome of waiting) {
     expect(outcome).toMatchObject({

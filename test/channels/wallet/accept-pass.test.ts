@@ -166,7 +166,7 @@ test("nfc is taken with a public key for ECDH on P-256, and with nothing else", 
   const key = generateKey("P-256");
   const nfc = { message: "4711", encryptionPublicKey: key, requiresAuthentication: true };
   expect(taken(apple({ nfc })).content).toMatchObject({ pass: { nfc } });
-  // An alternative with its point compressed, as in Apple's examples.
+  // The same key with its point compressed, as in Apple's examples.
   const point = Buffer.from(key, "base64").subarray(26);
   const short = Buffer.from(String(ECDH.convertKey(point, "prime256v1", undefined, "hex", "compressed")), "hex");
   const compressed = Buffer.concat([

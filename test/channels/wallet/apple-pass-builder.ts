@@ -73,7 +73,7 @@ export const PASS_BUILDER: readonly string[] = [
   "transitProviderWebsiteURL",
 ];
 
-/** The styles that have fields. */
+/** The fields of a style. */
 export const PASS_BUILDER_FIELDS: readonly string[] = [
   "headerFields",
   "primaryFields",

@@ -93,7 +93,7 @@ test("an object_id that somebody else has used fails the job, and their object s
     kind: "failed",
     error: `the object_id ${ours.serial} is already used`,
   });
-  // A class with a part of theirs.
+  // An object with a part of theirs.
   const fuller = aPass({
     serial: `${ISSUER}.full`,
     object: { textModulesData: [{ id: "a", header: "A", body: "1" }] },

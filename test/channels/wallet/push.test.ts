@@ -26,7 +26,7 @@ const HURRIED: Clock = {
   setTimer: (delayMs, run) => systemClock.setTimer(delayMs / 100, run),
 };
 
-/** Its time has stopped: nothing ends because of a deadline. */
+/** Its time has stopped: no call ends because of a deadline. */
 const STOPPED: Clock = { ...systemClock, setTimer: () => ({ cancel: () => {} }) };
 
 /** Counts the timers that are set: with no timer and no call in flight, the test is at rest. */

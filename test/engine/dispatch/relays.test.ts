@@ -99,7 +99,7 @@ test("prompt mail servers that begin to hang free their slots for others within 
   for (const tenant of tenants) world.accept(tenant, 2);
   const during = await trickle(world, "healthy", 100, 30_000);
   expect(world.longestWaitMs(before)).toBeLessThan(PROMPTLY_MS);
-  // One sweep removes a lasting fault.
+  // One sweep moves long deliveries out of the way.
   expect(world.longestWaitMs(during)).toBeLessThan(2_500);
   expect(world.longestWaitMs(during.slice(50))).toBeLessThan(PROMPTLY_MS);
   await world.stop(dispatcher);

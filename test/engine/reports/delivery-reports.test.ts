@@ -105,7 +105,7 @@ test("jobs that have left the queue are looked up few at a time, a tenant's own 
   await eventually("the other tenant's is, too", () => asked.length === 3);
   expect(asked).toEqual(["acme", "acme", "globex"]);
   for (const end of ends.splice(0, 2)) end();
-  // The other tenant's list, and one of its own.
+  // The tenant's next look-up follows, beside the other tenant's.
   await eventually("the next one follows", () => asked.length === 4);
   const stopped = reports.stop();
   for (const end of ends) end();

@@ -64,7 +64,7 @@ export class WalletFront {
     return pass;
   }
 
-  /** Treats the last job as a channel does. */
+  /** Handles the last job as a channel does. */
   async deliverLast(): Promise<Pass> {
     const { jobId } = this.lastJob;
     const pass = await this.lastPass();

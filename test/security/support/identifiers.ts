@@ -11,7 +11,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 export interface Identifiers {
   readonly tenantId: string;
   readonly keyId: string;
-  /** A key that the tenant may revoke itself. */
+  /** The id of a key that the tenant may revoke itself. */
   readonly ownKeyId: string;
   /** The id of an operator, which belongs to no tenant. */
   readonly operatorId: string;
