@@ -201,7 +201,7 @@ describe("with its stores in the data folder, a start", () => {
     await rm(older(), { recursive: true, force: true });
   });
 
-  /** Expects a refusal while the folder of a store is away, with another one in its place if there is one. */
+  /** Returns the refusal of a start while the folder of a store is away, with another one in its place if there is one. */
   async function refusedWith(store: string, inPlace: string | null): Promise<string> {
     const folder = join(home.path, store);
     await rename(folder, `${folder}.kept`);
