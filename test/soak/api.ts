@@ -1,7 +1,8 @@
 /** An answer; `status` 0: there was none. */
 export interface ApiAnswer {
   readonly status: number;
-  // The load reads only documented members. oxlint-disable-next-line typescript/no-explicit-any
+  // The load reads only documented members.
+  // oxlint-disable-next-line typescript/no-explicit-any
   readonly body: any;
   readonly headers: Headers;
 }

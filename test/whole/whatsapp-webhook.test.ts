@@ -11,7 +11,8 @@ interface Call {
   readonly path: string;
   readonly authorization: string | null;
   readonly wamid: string;
-  // The test inspects any body. oxlint-disable-next-line typescript/no-explicit-any
+  // The test inspects any body.
+  // oxlint-disable-next-line typescript/no-explicit-any
   readonly body: any;
 }
 

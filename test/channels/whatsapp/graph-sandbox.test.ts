@@ -79,7 +79,8 @@ async function post(sandbox: GraphSandbox, body: unknown, init: { token?: string
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
   const text = typeof body === "string" ? body : JSON.stringify(body);
   const response = await fetch(`${sandbox.url}${path}`, { method: "POST", headers, body: text });
-  // A test inspects any body, and fails if a member is missing. oxlint-disable-next-line typescript/no-explicit-any
+  // A test inspects any body, and fails if a member is missing.
+  // oxlint-disable-next-line typescript/no-explicit-any
   const answer: any = await response.json();
   return { status: response.status, body: answer };
 }
