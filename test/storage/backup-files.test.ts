@@ -160,7 +160,7 @@ test("a backup that cannot be read back leaves the former file of its name alone
 test("a backup that finds no room says so in one sentence, and leaves neither a file nor an error behind", async () => {
   const home = join(folder, "home");
   await mkdir(join(home, "payloads"), { recursive: true });
-  // Nothing that a compressor could make small.
+  // Incompressible bytes.
   for (const name of ["a", "b"])
     await writeFile(join(home, "payloads", name), crypto.getRandomValues(new Uint8Array(60_000)));
   const target = join(folder, "backups", "one.tar.zst");
