@@ -182,12 +182,12 @@ test("the age of the last backup is known to scrapers, and that of the folder as
   const series = new Map<string, readonly Series[]>();
   const telemetry = { series: (name: string, values: readonly Series[]) => void series.set(name, values), log() {} };
   const embedded = { home: folder, redis: null, databaseUrl: null, clickhouseUrl: null };
-  const measure = async (aheadMs: number, stores: Partial<Parameters<typeof metricsOf>[0]> = {}) => {
-    await metricsOf({ ...embedded, ...stores }, aheadMs).refresh();
+  const measure = async (aheadMs: number, stores: Partial<Parameters<typeof createMetrics>[0]> = {}) => {
+    await createMetrics({ ...embedded, ...stores }, aheadMs).refresh();
     const [first] = series.get("last_backup_age_seconds") ?? [];
     return first?.[1];
   };
-  const metricsOf = (stores: ConstructorParameters<typeof BackupMetrics>[1], aheadMs: number) =>
+  const createMetrics = (stores: ConstructorParameters<typeof BackupMetrics>[1], aheadMs: number) =>
     new BackupMetrics({ clock: { ...systemClock, nowMs: () => Date.now() + aheadMs }, telemetry }, stores);
   expect(await measure(AN_HOUR_MS, { databaseUrl: "postgres://x" })).toBeUndefined();
   expect(await measure(AN_HOUR_MS)).toBeWithin(3_590, 3_700);
