@@ -10,7 +10,7 @@ import type { AppleSigner } from "../domain/channels/wallet.ts";
 import { ConfigurationError } from "../domain/errors.ts";
 import type { SandboxInbox } from "../domain/jobs/report.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
-import { hostOf, isLoopback } from "../domain/texts/host.ts";
+import { extractHost, isLoopback } from "../domain/texts/host.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import type { Shutdown } from "./shutdown.ts";
 
@@ -65,7 +65,7 @@ export async function startApplePush(config: Config, telemetry: Telemetry, shutd
   }
   if (url !== null) {
     // A stand-in for Apple on this machine has an unknown certificate, and pushes carry no secrets.
-    const verifies = !isLoopback(hostOf(new URL(url)));
+    const verifies = !isLoopback(extractHost(new URL(url)));
     return { connections: new ApnsConnections({ url, ca: null, verifies, clock: systemClock }), inbox: null, url };
   }
   const { server, rootPem } = await sandboxIdentity(config);

@@ -2,9 +2,9 @@ import type { RedisQueue } from "../engine/queue/redis-queue.ts";
 import type { OpenRegistry } from "./open-registry.ts";
 
 export interface OwnersPorts {
-  readonly queue: Pick<RedisQueue, "ownerOf">;
+  readonly queue: Pick<RedisQueue, "findOwner">;
   readonly eventStore: {
-    finishedJobs(recipients: OpenRegistry["recipients"]): { ownerOf(jobId: string): Promise<string | null> };
+    finishedJobs(recipients: OpenRegistry["recipients"]): { findOwner(jobId: string): Promise<string | null> };
   };
   readonly registry: Pick<OpenRegistry, "recipients">;
 }
@@ -13,6 +13,6 @@ export interface OwnersPorts {
 export function jobOwners({ queue, eventStore, registry }: OwnersPorts, shards: number) {
   const finished = eventStore.finishedJobs(registry.recipients);
   const ownerOf = async (jobId: string) =>
-    (await queue.ownerOf(shards, jobId))?.tenantId ?? (await finished.ownerOf(jobId));
+    (await queue.findOwner(shards, jobId))?.tenantId ?? (await finished.findOwner(jobId));
   return { ownerOf };
 }

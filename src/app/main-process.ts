@@ -6,7 +6,7 @@ import type { RedisAddress } from "../engine/queue/connection.ts";
 import type { RedisQueue } from "../engine/queue/redis-queue.ts";
 import type { AwayPart, ReadinessState } from "../http/readiness.ts";
 import type { ChildProcess } from "../processes/child-process.ts";
-import { type ChildRole, childrenOf, type ProcessPlan } from "../processes/process-plan.ts";
+import { type ChildRole, listChildren, type ProcessPlan } from "../processes/process-plan.ts";
 import { Supervisor } from "../processes/supervisor.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
@@ -80,7 +80,7 @@ export class MainProcess {
     wrapper: readonly string[],
   ) {
     const { plan, telemetry } = options;
-    this.children = childrenOf(plan);
+    this.children = listChildren(plan);
     // The same program that runs here, with the same runtime options.
     const program = [...wrapper, process.execPath, ...process.execArgv, Bun.main];
     this.supervisor = new Supervisor({

@@ -24,7 +24,7 @@ export const NO_EVENT_STORE = {
     finished: () => Promise.reject(new UnavailableError("this process has no event store")),
     finishedJob: () => Promise.reject(new UnavailableError("this process has no event store")),
     finishedAnywhere: () => Promise.reject(new UnavailableError("this process has no event store")),
-    ownerOf: () => Promise.reject(new UnavailableError("this process has no event store")),
+    findOwner: () => Promise.reject(new UnavailableError("this process has no event store")),
     count: () => Promise.reject(new UnavailableError("this process has no event store")),
     laterEvents: () => Promise.reject(new UnavailableError("this process has no event store")),
   }),

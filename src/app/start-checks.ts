@@ -5,7 +5,7 @@ import { eventTimeMs, firstEventIdAt } from "../domain/jobs/event.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { RedisAddress } from "../engine/queue/connection.ts";
 import { type RedisFacts, RedisInspection } from "../engine/queue/redis-inspection.ts";
-import { lastEventIdOf } from "../engine/queue/restored-queue.ts";
+import { readLastEventId } from "../engine/queue/restored-queue.ts";
 import type { EventStoreBelonging } from "../events/event-store-belonging.ts";
 import type { AnyDb } from "../storage/postgres/database.ts";
 import { requireSchema } from "../storage/postgres/migrate.ts";
@@ -173,11 +173,11 @@ class QueueBelongings {
    * of a queue without any were written by somebody else.
    */
   private async requireEventsOfQueue(belonging: EventStoreBelonging, nowMs: number): Promise<void> {
-    const known = await lastEventIdOf(this.inspection, this.config.shards);
+    const known = await readLastEventId(this.inspection, this.config.shards);
     const later = known === 0 ? null : await belonging.lastEventIn(known, firstEventIdAt(nowMs));
     if (later === null || eventTimeMs(later) - eventTimeMs(known) <= LOST_BY_POWER_CUT_MS) return;
     // Another process may have given it out meanwhile.
-    if (later > (await lastEventIdOf(this.inspection, this.config.shards))) {
+    if (later > (await readLastEventId(this.inspection, this.config.shards))) {
       throw olderQueue("event_store", this.config);
     }
   }

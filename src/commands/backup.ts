@@ -8,7 +8,7 @@ import { saidBy } from "../domain/tenants/said-by.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { type BackupFacts, type Manifest, type PartSums, writeBackup } from "../storage/backup/archive.ts";
 import { noteBackup } from "../storage/backup/last-backup.ts";
-import { type Entry, entriesOf, type Part } from "../storage/backup/parts.ts";
+import { type Entry, listEntries, type Part } from "../storage/backup/parts.ts";
 import { removeStaging } from "../storage/backup/running-cut.ts";
 import { FolderLock } from "../storage/folder-lock.ts";
 import { endOrphans } from "../storage/redis/redis-recovery.ts";
@@ -55,7 +55,7 @@ async function ofStopped({ home }: Config, file: string, begun: Begun): Promise<
   console.log(`No server runs on ${home}: its files are copied as they are.`);
   await endOrphans(join(home, "redis"), null, systemClock);
   await removeStaging(home);
-  return write(file, entriesOf(home), { ...begun, cutMs: systemClock.nowMs(), wasRunning: false });
+  return write(file, listEntries(home), { ...begun, cutMs: systemClock.nowMs(), wasRunning: false });
 }
 
 async function ofRunning({ home }: Config, file: string, begun: Begun): Promise<Manifest> {
@@ -71,7 +71,7 @@ async function ofRunning({ home }: Config, file: string, begun: Begun): Promise<
       const facts = { ...begun, cutMs, wasRunning: true };
       // The server then removes its copy.
       const onWritten = () => done.abort();
-      write(file, entriesOf(folder, new Map(lengths)), facts, onWritten).then(written.resolve, written.reject);
+      write(file, listEntries(folder, new Map(lengths)), facts, onWritten).then(written.resolve, written.reject);
     },
     done.signal,
   );

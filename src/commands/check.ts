@@ -14,7 +14,7 @@ import { permitsNfc } from "../channels/wallet/apple/check-apple-signer.ts";
 import type { Config } from "../config/config.ts";
 import { parseSmtpUrl } from "../domain/channels/smtp-url.ts";
 import { ConfigurationError } from "../domain/errors.ts";
-import { socketAddressOf } from "../domain/texts/host.ts";
+import { toSocketAddress } from "../domain/texts/host.ts";
 import { foreignFormat, QUEUE_FORMAT } from "../engine/queue/format.ts";
 import { RedisInspection } from "../engine/queue/redis-inspection.ts";
 import { answeredWithin } from "../runtime/answered-within.ts";
@@ -104,7 +104,7 @@ async function tryProvider(url: string | null): Promise<string> {
 }
 
 function tryUrl(url: string): Promise<string> {
-  return takesConnections(socketAddressOf(new URL(url)));
+  return takesConnections(toSocketAddress(new URL(url)));
 }
 
 async function takesConnections(at: { readonly host: string; readonly port: number }): Promise<string> {

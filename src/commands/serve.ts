@@ -8,7 +8,7 @@ import { type Config, doubtsAbout } from "../config/config.ts";
 import { SETTINGS } from "../config/settings.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { availableCores } from "../processes/available-cores.ts";
-import { childrenOf, PROCESSES_MAX_DEFAULT, planProcesses } from "../processes/process-plan.ts";
+import { listChildren, PROCESSES_MAX_DEFAULT, planProcesses } from "../processes/process-plan.ts";
 import { openFilesDoubt } from "../runtime/open-files.ts";
 import { called, processTelemetry } from "./command-line.ts";
 
@@ -146,7 +146,7 @@ function processRows(config: Config, { children }: App, place: Place): [string, 
   const own = [...mainRoles, ...(hasEmbeddedStore(config) ? ["stores"] : [])];
   const rows: [string, string][] = [["Processes", `${1 + children.size} (docs/processes.md)`]];
   rows.push(["  main", `${own.join(", ") || "watches the others"} (${process.pid})`]);
-  const roles = childrenOf(place.plan);
+  const roles = listChildren(place.plan);
   for (const role of ["api", "dispatcher"]) {
     const pids = Array.from(children).flatMap(([name, pid]) => (roles.get(name) === role ? [pid] : []));
     if (pids.length > 0) rows.push([`  ${role}`, `${pids.length} (${pids.join(", ")})`]);

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { ConfigurationError } from "../domain/errors.ts";
-import { hostOf, isLoopback } from "../domain/texts/host.ts";
+import { extractHost, isLoopback } from "../domain/texts/host.ts";
 import { generatedSecret } from "./generated-secret.ts";
 import type { Setting } from "./setting.ts";
 import { SETTINGS } from "./settings.ts";
@@ -81,7 +81,7 @@ export function isHomeChosen(environment: Environment): boolean {
 export function doubtsAbout({ host, adminPort, publicUrl, roles, operatorToken }: Config): readonly string[] {
   // No proxy leads strangers to the operators' own listener.
   if (adminPort !== null) return [];
-  const publicHost = publicUrl === null ? host : hostOf(new URL(publicUrl));
+  const publicHost = publicUrl === null ? host : extractHost(new URL(publicUrl));
   if (isLoopback(publicHost) || !roles.includes("api") || operatorToken.length >= PUBLIC_TOKEN_CHARS_MIN) return [];
   return [
     `OPERATOR_TOKEN has ${operatorToken.length} characters, and PUBLIC_URL is an address that others reach: it should ` +

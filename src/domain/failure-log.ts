@@ -35,7 +35,7 @@ export class FailureLog {
   /** `fields` is called only if there is room for the line. */
   note(tenantId: string, message: string, fields: () => Readonly<Record<string, Json>>): void {
     this.windowEnd ??= this.clock.setTimer(WINDOW_MS, () => this.stop());
-    const count = this.countOf(tenantId);
+    const count = this.getCount(tenantId);
     if (this.lines >= LINES_MAX || count.lines >= TENANT_LINES_MAX) {
       count.more += 1;
       return;
@@ -63,7 +63,7 @@ export class FailureLog {
     this.lines = 0;
   }
 
-  private countOf(tenantId: string): Count {
+  private getCount(tenantId: string): Count {
     const known = this.tenants.get(tenantId);
     if (known !== undefined) return known;
     if (this.tenants.size >= TENANTS_MAX) return this.others;

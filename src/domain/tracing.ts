@@ -51,14 +51,14 @@ export function parseTraceparent(text: string): TraceContext | null {
 }
 
 /** Writes the context of a sampled trace. */
-export function traceparentOf({ traceId, spanId }: Pick<TraceContext, "traceId" | "spanId">): string {
+export function formatTraceparent({ traceId, spanId }: Pick<TraceContext, "traceId" | "spanId">): string {
   return `00-${traceId}-${spanId}-01`;
 }
 
-/** Characters of what `traceparentOf` writes. */
+/** Characters of what `formatTraceparent` writes. */
 export const TRACEPARENT_CHARS = 55;
 
-/** The trace's id in what `traceparentOf` wrote. */
+/** The trace's id in what `formatTraceparent` wrote. */
 export function traceIdIn(traceparent: string): string {
   return traceparent.slice(3, 35);
 }

@@ -71,7 +71,7 @@ export class RecipientErasure implements HistoryErasure {
   SELECT job_id FROM ${database}.events_by_type WHERE tenant_id = {tenant:String} AND ${quoting("result")}
 ) LIMIT ${JOBS_MAX + 1}
 SETTINGS ${this.settings()}`,
-      { tenant: tenantId, hash: this.options.recipients.hashOf(recipient), ...quotesOf(recipient) },
+      { tenant: tenantId, hash: this.options.recipients.hashRecipient(recipient), ...quotesOf(recipient) },
     );
     return rows.map(([jobId]) => String(jobId));
   }
@@ -107,7 +107,7 @@ SETTINGS ${this.settings()}`,
 
   /** What failed jobs were to send. */
   private async removePayloads(tenantId: string, recipient: string): Promise<number> {
-    const where = `tenant_id = '${tenantId}' AND recipient_hash = '${this.options.recipients.hashOf(recipient)}'`;
+    const where = `tenant_id = '${tenantId}' AND recipient_hash = '${this.options.recipients.hashRecipient(recipient)}'`;
     const sealed = sealedTarget(this.options.target);
     const count = await this.count("failed_payloads", where, sealed);
     if (count > 0) await this.mutate("failed_payloads", `DELETE WHERE ${where}`, sealed);

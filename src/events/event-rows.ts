@@ -45,7 +45,7 @@ export function jobValues(row: StoredEventRow, recipients: RecipientIndex | null
   const { tenantId, jobId, channel, finished, eventId } = row;
   if (finished === null) return null;
   const { status, attempts, result, template = "", recipient = "", tries = [], began = 0, tags = [] } = finished;
-  const hash = recipient === "" || recipients === null ? NO_RECIPIENT : recipients.hashOf(recipient);
+  const hash = recipient === "" || recipients === null ? NO_RECIPIENT : recipients.hashRecipient(recipient);
   const state = [tenantId, jobId, channel, status, attempts, JSON.stringify(result), eventId, template];
   const log = JSON.stringify(tries.map((each) => classified(channel, each)));
   return [...state, hash, recipientDomain(recipient), log, began, tags.map(tagText)];

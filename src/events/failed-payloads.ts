@@ -72,7 +72,7 @@ export async function failedPayloadLines(
     const content = await whole(tenantId, jobId, finished.kept, ports);
     if (content === null) continue;
     const { recipient, template = "" } = content;
-    const hash = recipient === "" ? NO_RECIPIENT : ports.recipients.hashOf(recipient);
+    const hash = recipient === "" ? NO_RECIPIENT : ports.recipients.hashRecipient(recipient);
     const body = ports.seal.seal(tenantId, jobId, JSON.stringify(content));
     lines.push(`${JSON.stringify([tenantId, jobId, channel, hash, template, body, eventId])}\n`);
   }

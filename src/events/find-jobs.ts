@@ -133,7 +133,7 @@ export async function findJobAnywhere(
   { queue, finishedJobs, shards }: AnywherePorts,
   jobId: string,
 ): Promise<FoundJobOfTenant | null> {
-  const tenant = await queue.ownerOf(shards, jobId);
+  const tenant = await queue.findOwner(shards, jobId);
   if (tenant !== null) {
     const waiting = await queue.waitingJob(tenant, jobId);
     const record = await queue.job(tenant, jobId);
@@ -143,7 +143,7 @@ export async function findJobAnywhere(
     const stored = await finishedJobs.finishedJob(tenant.tenantId, jobId);
     if (stored === null && record !== null) return { ...foundEnded(record, waiting), tenantId: tenant.tenantId };
   }
-  const tenantId = tenant?.tenantId ?? (await finishedJobs.ownerOf(jobId));
+  const tenantId = tenant?.tenantId ?? (await finishedJobs.findOwner(jobId));
   const job = tenantId === null ? null : await finishedJobs.finishedJob(tenantId, jobId);
   return job === null ? null : { ...foundFinished(job), tenantId: job.tenantId };
 }

@@ -11,7 +11,7 @@ import type {
   LaterEvents,
   RecipientFilter,
 } from "../domain/jobs/job-search.ts";
-import { tagOf } from "../domain/jobs/tags.ts";
+import { parseTag } from "../domain/jobs/tags.ts";
 import type { RecipientIndex } from "../domain/tenants/recipient-index.ts";
 import { TENANT_ID } from "../domain/tenants/tenant.ts";
 import type { ClickHouse } from "./clickhouse.ts";
@@ -59,7 +59,7 @@ export class ClickHouseFinishedJobs implements FinishedJobs, AllFinishedJobs, La
     return job;
   }
 
-  async ownerOf(jobId: string): Promise<string | null> {
+  async findOwner(jobId: string): Promise<string | null> {
     const [row] = await this.clickhouse.rows(
       `SELECT tenant_id FROM ${this.target.database}.jobs
 WHERE job_id = {job:UUID} AND toUInt128(job_id) = toUInt128({job:UUID})
@@ -148,7 +148,7 @@ SETTINGS ${this.settings}`,
       ...(fromJobId !== null && { from: fromJobId }),
       ...(status !== null && { status }),
       ...(channel !== null && { channel }),
-      ...(recipient !== null && { recipient: this.recipients.hashOf(recipient) }),
+      ...(recipient !== null && { recipient: this.recipients.hashRecipient(recipient) }),
       ...(template !== null && { template }),
       ...(tag !== null && { tag }),
     };
@@ -218,7 +218,7 @@ function readSummary(row: readonly unknown[]): FinishedJobSummary {
     result: readResult(result),
     template: String(template),
     recipientDomain: String(recipientDomain),
-    tags: Array.isArray(tags) ? tags.map(String).map(tagOf) : [],
+    tags: Array.isArray(tags) ? tags.map(String).map(parseTag) : [],
     finishedAtMs: Number(finishedAtMs),
     endEventId: Number(version),
   };

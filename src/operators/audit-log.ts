@@ -7,7 +7,7 @@ import type { JsonObject } from "../domain/texts/json.ts";
 import type { AuditedCall, AuditedEnd, AuditLog } from "../http/audit.ts";
 import { OldRows } from "../storage/old-rows.ts";
 import type { Database } from "../storage/postgres/database.ts";
-import { pageOf, rowsToRead } from "../storage/postgres/page-of.ts";
+import { buildPage, rowsToRead } from "../storage/postgres/page-of.ts";
 import { AuditShares } from "./audit-shares.ts";
 import { audit } from "./tables.ts";
 
@@ -146,7 +146,7 @@ export class AuditRepository implements AuditLog {
         .orderBy(desc(audit.id))
         .limit(rowsToRead(limit)),
     );
-    return done(pageOf(rows, limit, { item: recordOf, cursor: ({ id }) => String(id) }));
+    return done(buildPage(rows, limit, { item: recordOf, cursor: ({ id }) => String(id) }));
   }
 }
 

@@ -12,27 +12,27 @@ export function availableCores(): number {
 
 /** Control groups, version 2: each group around this process may have a quota. */
 function quotasOfGroups(): readonly number[] {
-  const [, path = "/"] = /^0::(\/.*)$/m.exec(textOf("/proc/self/cgroup")) ?? [];
+  const [, path = "/"] = /^0::(\/.*)$/m.exec(readText("/proc/self/cgroup")) ?? [];
   const quotas: number[] = [];
   for (let group = path; ; group = dirname(group)) {
-    quotas.push(quotaOf(textOf(join(CGROUPS, group, "cpu.max"))));
+    quotas.push(parseQuota(readText(join(CGROUPS, group, "cpu.max"))));
     if (group === "/" || group === ".") return quotas;
   }
 }
 
 /** Version 1, as containers see their own group. */
 function quotaOfFormerGroup(): number {
-  const [quota, period] = ["quota", "period"].map((name) => textOf(`${CGROUPS}/cpu/cpu.cfs_${name}_us`).trim());
-  return quotaOf(`${quota} ${period}`);
+  const [quota, period] = ["quota", "period"].map((name) => readText(`${CGROUPS}/cpu/cpu.cfs_${name}_us`).trim());
+  return parseQuota(`${quota} ${period}`);
 }
 
 /** `200000 100000`: this many µs in each period. Any other text is no bound. */
-export function quotaOf(text: string): number {
+export function parseQuota(text: string): number {
   const [, quota, period] = /^(\d+) (\d+)\s*$/.exec(text) ?? [];
   return quota === undefined || Number(period) === 0 ? Number.POSITIVE_INFINITY : Number(quota) / Number(period);
 }
 
-function textOf(file: string): string {
+function readText(file: string): string {
   try {
     return readFileSync(file, "utf8");
   } catch {

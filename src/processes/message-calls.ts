@@ -78,7 +78,7 @@ export class MessageCalls implements Calls {
         this.waiting.get(message.id)?.resolve(message.result);
         return;
       case "failure":
-        this.waiting.get(message.id)?.reject(errorOf(message.error));
+        this.waiting.get(message.id)?.reject(restoreError(message.error));
     }
   }
 
@@ -142,7 +142,7 @@ function errorParts(error: unknown): ErrorParts {
 }
 
 /** Restores the class of errors that callers distinguish by class. */
-function errorOf({ name, message, stack, members }: ErrorParts): Error {
+function restoreError({ name, message, stack, members }: ErrorParts): Error {
   const { problems } = members;
   if (name === "ConfigurationError" && isTexts(problems)) return new ConfigurationError(...problems);
   const known = KNOWN.get(name);

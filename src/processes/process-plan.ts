@@ -56,7 +56,7 @@ export function planProcesses<Role extends string>(options: PlanOptions<Role>): 
 export type ChildRole = "api" | "dispatcher";
 
 /** The names of a plan's child processes, like `api-1`. */
-export function childrenOf(plan: Readonly<Record<ChildRole, number>>): ReadonlyMap<string, ChildRole> {
+export function listChildren(plan: Readonly<Record<ChildRole, number>>): ReadonlyMap<string, ChildRole> {
   const roles = ["api", "dispatcher"] as const;
   return new Map(roles.flatMap((role) => Array.from({ length: plan[role] }, (_, n) => [`${role}-${n + 1}`, role])));
 }

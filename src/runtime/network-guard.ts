@@ -8,7 +8,7 @@ export interface NetworkGuardOptions {
   /** False if no connection may leave the machine: then only `allow` applies. */
   readonly publicAllowed: boolean;
   /** All addresses of a name; by default those in `/etc/hosts`, or that the system's name servers know. */
-  readonly addressesOf?: (host: string) => Promise<readonly string[]>;
+  readonly resolveHost?: (host: string) => Promise<readonly string[]>;
 }
 
 /**
@@ -21,13 +21,13 @@ export class NetworkGuard implements OutboundGuard {
 
   /** Throws `TypeError` if an entry of `allow` is no CIDR. */
   constructor(private readonly options: NetworkGuardOptions) {
-    this.allowed = listOf(options.allow);
+    this.allowed = buildBlockList(options.allow);
   }
 
   async routeTo(host: string): Promise<OutboundRoute> {
     if (isIP(host) !== 0) return this.judge([host]);
     try {
-      return this.judge(await (this.options.addressesOf ?? systemAddressesOf)(host));
+      return this.judge(await (this.options.resolveHost ?? resolveBySystem)(host));
     } catch (error) {
       const code: unknown = error instanceof Error ? Reflect.get(error, "code") : null;
       if (code === "DNS_ENOTFOUND" || code === "DNS_ENODATA") {
@@ -61,7 +61,7 @@ export class NetworkGuard implements OutboundGuard {
  * 6890), and except the public address at which one cloud serves its machines their configuration.
  */
 // biome-ignore format: a list of networks
-const SPECIAL_IPV4 = listOf([
+const SPECIAL_IPV4 = buildBlockList([
   "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
   "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
   "224.0.0.0/4", "240.0.0.0/4", "168.63.129.16/32",
@@ -71,9 +71,9 @@ const SPECIAL_IPV4 = listOf([
  * IPv6 is the other way round: only global unicast addresses (RFC 4291, 2.5.4). All others, present and future, are
  * local, or stand for an IPv4 address: mapped, translated (`::ffff:0:…`, `64:ff9b::…`), compatible.
  */
-const GLOBAL_IPV6 = listOf(["2000::/3"]);
+const GLOBAL_IPV6 = buildBlockList(["2000::/3"]);
 /** The exceptions among them: protocols and Teredo, documentation, 6to4, and the former 6bone. */
-const SPECIAL_IPV6 = listOf(["2001::/23", "2001:db8::/32", "2002::/16", "3ffe::/16", "3fff::/20"]);
+const SPECIAL_IPV6 = buildBlockList(["2001::/23", "2001:db8::/32", "2002::/16", "3ffe::/16", "3fff::/20"]);
 
 function isPublic(address: string): boolean {
   if (isIP(address) === 4) return !isOn(SPECIAL_IPV4, address);
@@ -92,11 +92,11 @@ function isOn(list: BlockList, address: string): boolean {
  * there is one per core: as many names whose server is silent, all of one tenant, would stop every other lookup, the
  * reading of files and the deriving of keys, for ten seconds each time.
  */
-async function systemAddressesOf(host: string): Promise<readonly string[]> {
+async function resolveBySystem(host: string): Promise<readonly string[]> {
   return (await dns.lookup(host, { backend: "c-ares" })).map(({ address }) => address);
 }
 
-function listOf(networks: readonly string[]): BlockList {
+function buildBlockList(networks: readonly string[]): BlockList {
   const list = new BlockList();
   for (const network of networks) {
     const [address = "", prefix = ""] = network.split("/");

@@ -51,10 +51,10 @@ export class WebhookClient implements WebhookCaller, WebhookCalls {
     const route = await this.options.guard.routeTo(target.host);
     const refusal = webhookRefusal(target, route);
     if (refusal !== null || route.kind !== "allowed") return failed(`the address ${refusal ?? "is refused"}`);
-    return signal.aborted ? LATE : this.answerOf(target, { ...call, address: route.address }, signal);
+    return signal.aborted ? LATE : this.sendRequest(target, { ...call, address: route.address }, signal);
   }
 
-  private answerOf(
+  private sendRequest(
     { secure, host, port, authority, path }: WebhookUrl,
     { address, json, headers }: WebhookCall & { readonly address: string },
     signal: AbortSignal,
@@ -91,7 +91,7 @@ export class WebhookClient implements WebhookCaller, WebhookCalls {
         end();
       });
       // Stays attached: an error after the answer concerns nobody.
-      call.on("error", (error) => resolve(failed(causeOf(error))));
+      call.on("error", (error) => resolve(failed(describeCause(error))));
       call.on("response", (response) => {
         response.on("error", () => undefined);
         const retryAfter = response.headers["retry-after"] ?? null;
@@ -101,7 +101,7 @@ export class WebhookClient implements WebhookCaller, WebhookCalls {
           end();
         };
         if (status >= 200 && status < 300) answer();
-        else void beginningOf(response).then(answer);
+        else void readBeginning(response).then(answer);
       });
       call.on("close", () => {
         signal.removeEventListener("abort", end);
@@ -117,7 +117,7 @@ const TEXT_BYTES_MAX = 512;
 const TEXT_MS_MAX = 1_000;
 
 /** What has come of a body by then; a receiver that says no more, or says it slowly, costs no more than that. */
-function beginningOf(response: IncomingMessage): Promise<string> {
+function readBeginning(response: IncomingMessage): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -145,7 +145,7 @@ function failed(why: string): WebhookAnswer {
 const LATE = failed("there was no answer in time");
 
 /** Returns the runtime's code, and nothing that the receiver wrote. */
-function causeOf(error: Error): string {
+function describeCause(error: Error): string {
   const code: unknown = Reflect.get(error, "code");
   return `the call failed${typeof code === "string" ? ` (${code.slice(0, 60)})` : ""}`;
 }

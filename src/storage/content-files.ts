@@ -86,7 +86,7 @@ export class ContentFiles implements ContentStore {
     sha256s?: readonly string[],
   ): Promise<void> {
     try {
-      for (const sha256 of sha256s ?? (await this.filesOf(ref))) {
+      for (const sha256 of sha256s ?? (await this.listFiles(ref))) {
         await removeOne(this.own(ref, sha256));
         await this.removeUnused(this.shared(ref.tenantId, sha256));
       }
@@ -96,7 +96,7 @@ export class ContentFiles implements ContentStore {
   }
 
   /** Reads the whole folder, unless `all` is going through it. */
-  private async filesOf({ jobId, tenantId }: PayloadRef): Promise<readonly string[]> {
+  private async listFiles({ jobId, tenantId }: PayloadRef): Promise<readonly string[]> {
     const prefix = `${jobId}.${tenantId}.`;
     const names = this.listed.get(jobId) ?? (await readdir(this.folder));
     return names.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length));

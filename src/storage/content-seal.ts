@@ -19,13 +19,13 @@ export async function openContentSeal(database: Database, vault: Vault, random: 
 /** zstd, then AES-256-GCM, bound to tenant and job. */
 export function contentSeal(key: Uint8Array, random: Random): ContentSeal {
   const vault = new Vault([key], random);
-  const placeOf = (tenantId: string, jobId: string) => ({ tenantId, kind: "failed job", field: jobId });
+  const locate = (tenantId: string, jobId: string) => ({ tenantId, kind: "failed job", field: jobId });
   return {
     seal: (tenantId, jobId, text) =>
-      vault.seal(placeOf(tenantId, jobId), zstdCompressSync(Buffer.from(text)).toString("base64")),
+      vault.seal(locate(tenantId, jobId), zstdCompressSync(Buffer.from(text)).toString("base64")),
     open(tenantId, jobId, sealed) {
       try {
-        const packed = Buffer.from(vault.open(placeOf(tenantId, jobId), sealed), "base64");
+        const packed = Buffer.from(vault.open(locate(tenantId, jobId), sealed), "base64");
         return zstdDecompressSync(packed, { maxOutputLength: TEXT_BYTES_MAX }).toString();
       } catch (error) {
         if (error instanceof VaultError) return null;

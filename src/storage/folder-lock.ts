@@ -69,7 +69,7 @@ function openIn(folder: string): Database {
 
 function refusal(folder: string, error: unknown): Error {
   if (hasCode(error, "SQLITE_BUSY")) {
-    const message = `${folder} is in use by ${holderOf(folder)}; stop it or set WAYBILL_HOME to another folder`;
+    const message = `${folder} is in use by ${describeHolder(folder)}; stop it or set WAYBILL_HOME to another folder`;
     return new FolderInUseError(message, { cause: error });
   }
   // Not by us: whoever holds a lock on this very file would not notice that it was replaced.
@@ -88,7 +88,7 @@ function notePid(folder: string): void {
   }
 }
 
-function holderOf(folder: string): string {
+function describeHolder(folder: string): string {
   try {
     const pid = Number.parseInt(readFileSync(join(folder, "lock.pid"), "utf8"), 10);
     return Number.isNaN(pid) ? "another process" : `process ${pid}`;

@@ -44,8 +44,8 @@ export class PayloadFiles implements PayloadStore {
 
   async put(ref: PayloadRef, payload: Uint8Array): Promise<void> {
     try {
-      await writeWholeFile(this.pathOf(ref), payload);
-      await noteStored(this.pathOf(ref));
+      await writeWholeFile(this.toPath(ref), payload);
+      await noteStored(this.toPath(ref));
       await this.directory.sync();
     } catch (error) {
       throw unwritable(error);
@@ -54,7 +54,7 @@ export class PayloadFiles implements PayloadStore {
 
   async get(ref: PayloadRef): Promise<Uint8Array | null> {
     try {
-      return await readStored(this.pathOf(ref));
+      return await readStored(this.toPath(ref));
     } catch (error) {
       throw unreadable(error);
     }
@@ -62,7 +62,7 @@ export class PayloadFiles implements PayloadStore {
 
   async remove(ref: PayloadRef): Promise<void> {
     try {
-      await rm(this.pathOf(ref), { force: true });
+      await rm(this.toPath(ref), { force: true });
     } catch (error) {
       throw unwritable(error);
     }
@@ -70,7 +70,7 @@ export class PayloadFiles implements PayloadStore {
 
   async removeFound(found: StoredRef): Promise<void> {
     try {
-      await removeUnlessNewer(this.pathOf(found), found.storedMs);
+      await removeUnlessNewer(this.toPath(found), found.storedMs);
     } catch (error) {
       throw unwritable(error);
     }
@@ -96,14 +96,14 @@ export class PayloadFiles implements PayloadStore {
 
   /** None if it has gone meanwhile. */
   private async found(ref: PayloadRef): Promise<readonly StoredRef[]> {
-    const storedMs = await writtenMs(this.pathOf(ref)).catch((error: unknown) => {
+    const storedMs = await writtenMs(this.toPath(ref)).catch((error: unknown) => {
       throw unreadable(error);
     });
     return storedMs === null ? [] : [{ ...ref, storedMs, ageMs: Date.now() - storedMs }];
   }
 
   /** Both parts are validated ids, so they cannot form another path. */
-  private pathOf({ jobId, tenantId }: PayloadRef): string {
+  private toPath({ jobId, tenantId }: PayloadRef): string {
     return join(this.folder, `${jobId}.${tenantId}`);
   }
 }

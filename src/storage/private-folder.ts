@@ -65,7 +65,7 @@ export function requireOwnFolder(home: string): void {
   const us = process.geteuid?.();
   // Windows has no such owners.
   if (us === undefined) return;
-  const link = placeOf(home);
+  const link = statFolder(home);
   if (link?.isSymbolicLink() && link.uid !== 0) requireOwner(home, link.uid, us);
   const folder = found(() => realpathSync(home));
   if (folder === null) return;
@@ -86,7 +86,7 @@ export function requireOwnFolder(home: string): void {
 }
 
 /** Null: there is nothing yet. */
-function placeOf(home: string) {
+function statFolder(home: string) {
   try {
     return found(() => lstatSync(home));
   } catch (error) {
@@ -97,12 +97,12 @@ function placeOf(home: string) {
 function requireOwner(path: string, uid: number, us: number): void {
   if (uid === us) return;
   throw new ConfigurationError(
-    `${path} belongs to ${userOf(uid)}, and Waybill runs as ${userOf(us)}: run it as that user, give it a folder of its own ` +
+    `${path} belongs to ${describeUser(uid)}, and Waybill runs as ${describeUser(us)}: run it as that user, give it a folder of its own ` +
       `(WAYBILL_HOME), take the files over (chown -R ${us}), or, on a mount that shows other owners, set WAYBILL_HOME_OWNER=any`,
   );
 }
 
-function userOf(uid: number): string {
+function describeUser(uid: number): string {
   return uid === 0 ? "root" : `the user with uid ${uid}`;
 }
 
@@ -148,7 +148,7 @@ function isReadable(folder: string): boolean {
     accessSync(folder, constants.R_OK | constants.X_OK);
     return true;
   } catch (error) {
-    if (codeOf(error) === "EACCES") return false;
+    if (readCode(error) === "EACCES") return false;
     throw error;
   }
 }
@@ -168,7 +168,7 @@ function found<T>(look: () => T): T | null {
   try {
     return look();
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return null;
+    if (readCode(error) === "ENOENT") return null;
     throw error;
   }
 }
@@ -177,7 +177,7 @@ function orRefused<T>(path: string, act: () => T): T | null {
   try {
     return found(act);
   } catch (error) {
-    const code = codeOf(error);
+    const code = readCode(error);
     if (code === null) throw error;
     throw refusal(
       path,
@@ -194,6 +194,6 @@ function refusal(path: string, why: string): ConfigurationError {
   );
 }
 
-function codeOf(error: unknown): string | null {
+function readCode(error: unknown): string | null {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : null;
 }

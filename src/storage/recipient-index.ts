@@ -29,7 +29,7 @@ export function recipientIndex(key: Uint8Array): RecipientIndex {
         .digest("hex");
       return suppressionName(ERASED_NAME + hex, topic);
     },
-    hashOf(recipient) {
+    hashRecipient(recipient) {
       const hex = createHmac("sha256", key).update(recipient).digest("hex").slice(0, HASH_CHARS);
       return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
     },

@@ -2,7 +2,7 @@ import { and, eq, isNull, sql } from "drizzle-orm";
 import { bigint, pgTable, smallint, text, timestamp, uuid } from "drizzle-orm/pg-core";
 import { ConfigurationError } from "../domain/errors.ts";
 import type { AnyDb } from "./postgres/database.ts";
-import { rowsOf } from "./postgres/rows-of.ts";
+import { readRows } from "./postgres/rows-of.ts";
 
 /**
  * Identifies this registry, in one row: a random id, by which a queue recognizes the registry it belongs to, and the id of the
@@ -31,7 +31,7 @@ export async function ensureIdentity(db: AnyDb): Promise<void> {
   const missing = await db.execute(
     sql`select 1 as missing where not exists (select from pg_attribute where attrelid = 'registry_identity'::regclass and attname = 'counted_at')`,
   );
-  if (rowsOf(missing).length > 0) {
+  if (readRows(missing).length > 0) {
     const added = COLUMNS.map((column) => `add column if not exists ${column}`).join(", ");
     await db.execute(sql.raw(`alter table registry_identity ${added}`));
   }

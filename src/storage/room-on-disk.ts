@@ -25,7 +25,7 @@ export interface StoresInFolder {
  * @throws ConfigurationError
  */
 export function requireRoom(home: string, stores: StoresInFolder): void {
-  const disk = diskOf(home);
+  const disk = measureDisk(home);
   // Some file systems do not tell.
   if (disk === null) return;
   const needed = neededIn(home, stores, disk.bytes);
@@ -42,7 +42,7 @@ export function requireRoom(home: string, stores: StoresInFolder): void {
 
 /** Whether a server that writes in the folder can start again: less than this is gone with its next file. */
 export function hasRoomToWrite(folder: string): boolean {
-  const disk = diskOf(folder);
+  const disk = measureDisk(folder);
   return disk === null || (disk.freeBytes >= EVERY_START.bytes && disk.freeFiles > 0);
 }
 
@@ -74,7 +74,7 @@ function isNew(folder: string): boolean {
   }
 }
 
-function diskOf(home: string) {
+function measureDisk(home: string) {
   let folder = home;
   while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder);
   const { blocks, bavail, bsize, files, ffree } = statfsSync(folder);

@@ -3,7 +3,7 @@ import type { Clock } from "../domain/clock.ts";
 import { Repeated } from "../domain/repeated.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { AnyDb } from "./postgres/database.ts";
-import { rowsOf } from "./postgres/rows-of.ts";
+import { readRows } from "./postgres/rows-of.ts";
 
 export interface UpkeepOptions {
   /** The embedded PostgreSQL, outside any transaction. */
@@ -95,7 +95,7 @@ export class Upkeep {
     if (isLong) this.longLookDueMs = clock.monotonicMs() + LONG_LOOK_MS;
     // A session counts its last statements with a delay, which a quiet one never ends.
     await db.execute(sql`SELECT pg_stat_force_next_flush()`);
-    for (const name of await namesOf(db, isLong ? IS_LARGE_OR_OLD : IS_WORN)) {
+    for (const name of await listTableNames(db, isLong ? IS_LARGE_OR_OLD : IS_WORN)) {
       if (this.looks.isStopping) return;
       await db.execute(sql`VACUUM ${sql.raw(name)}`);
     }
@@ -104,7 +104,7 @@ export class Upkeep {
   private async checkpoint(): Promise<void> {
     const { clock, db } = this.options;
     const least = clock.monotonicMs() >= this.checkpointDueMs ? QUIET_BYTES : CHECKPOINT_BYTES;
-    const [log] = rowsOf(await db.execute(LOG_BYTES));
+    const [log] = readRows(await db.execute(LOG_BYTES));
     if (Number(log?.["bytes"]) <= least) return;
     await db.execute(sql`CHECKPOINT`);
     this.checkpointDueMs = clock.monotonicMs() + CHECKPOINT_MS;
@@ -122,9 +122,9 @@ const IS_LARGE_OR_OLD = sql`
   OR age(t.relfrozenxid) > ${OLD_TRANSACTIONS}`;
 
 /** The tables' names, quoted where they must be. Each goes with the table of its large values, `t`. */
-async function namesOf(db: AnyDb, which: SQL): Promise<readonly string[]> {
+async function listTableNames(db: AnyDb, which: SQL): Promise<readonly string[]> {
   const found = await db.execute(sql`
     SELECT c.oid::regclass::text AS name FROM pg_class c LEFT JOIN pg_class t ON t.oid = c.reltoastrelid
     WHERE c.relkind = 'r' AND (${which})`);
-  return rowsOf(found).map(({ name }) => String(name));
+  return readRows(found).map(({ name }) => String(name));
 }

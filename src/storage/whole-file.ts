@@ -4,7 +4,7 @@ import { open, rename, rm } from "node:fs/promises";
 export const UNFINISHED = ".unfinished";
 
 /** A name for a draft of the file that nobody else has. */
-export function draftOf(path: string): string {
+export function nameDraft(path: string): string {
   return `${path}.${crypto.randomUUID()}${UNFINISHED}`;
 }
 
@@ -13,7 +13,7 @@ export function draftOf(path: string): string {
  * the same file meanwhile, also in other processes: each has a draft of its own, and the last one counts.
  */
 export async function writeWholeFile(path: string, bytes: Uint8Array): Promise<void> {
-  const draft = draftOf(path);
+  const draft = nameDraft(path);
   try {
     const file = await open(draft, "w", 0o600);
     try {

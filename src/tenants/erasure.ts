@@ -58,7 +58,7 @@ export async function eraseRecipient(
   const sandboxMessages = (await sandbox?.erase(recipient)) ?? 0;
   const isQueueDone = left.unfinished + left.unrecorded === 0 && !left.isIncomplete;
   return done({
-    recipientHash: recipients.hashOf(recipient),
+    recipientHash: recipients.hashRecipient(recipient),
     erased: {
       unfinishedJobs: first.unfinished - left.unfinished,
       finishedJobs,

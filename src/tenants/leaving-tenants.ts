@@ -3,7 +3,7 @@ import type { Clock } from "../domain/clock.ts";
 import { type Done, done, type Missing } from "../domain/store-result.ts";
 import { TENANT_ID } from "../domain/tenants/tenant.ts";
 import type { AnyDb, Database } from "../storage/postgres/database.ts";
-import { rowsOf } from "../storage/postgres/rows-of.ts";
+import { readRows } from "../storage/postgres/rows-of.ts";
 import type { RegistryChanges } from "../storage/registry-changes.ts";
 import { tenants } from "../storage/tables.ts";
 import type { LeavingTenant } from "./registry.ts";
@@ -70,7 +70,7 @@ export class LeavingTenants {
           DELETE FROM ${sql.identifier(table)} WHERE ctid = ANY (ARRAY(
             SELECT ctid FROM ${sql.identifier(table)} WHERE tenant_id = ${tenantId} LIMIT ${PIECE_ROWS}
           )) RETURNING 1 AS one`);
-        if (rowsOf(removed).length > 0) return false;
+        if (readRows(removed).length > 0) return false;
       }
       // Its name is on its bills.
       await transaction.update(tenants).set({ walletWebhookUrl: null }).where(eq(tenants.id, tenantId));
@@ -93,7 +93,7 @@ async function tablesOfTenants(transaction: AnyDb): Promise<readonly string[]> {
   const found = await transaction.execute(sql`
     SELECT DISTINCT c.relname AS name FROM pg_constraint f JOIN pg_class c ON c.oid = f.conrelid
     WHERE f.contype = 'f' AND f.confrelid = 'tenants'::regclass ORDER BY 1`);
-  return rowsOf(found)
+  return readRows(found)
     .map((row) => String(row["name"]))
     .filter((name) => !KEPT.includes(name));
 }

@@ -12,7 +12,7 @@ import {
 import type { AnyDb, Database } from "../storage/postgres/database.ts";
 import { isoTime } from "../storage/postgres/iso-time.ts";
 import { readOfTenant, tenantRow } from "../storage/postgres/of-tenant.ts";
-import { pageOf, rowsToRead } from "../storage/postgres/page-of.ts";
+import { buildPage, rowsToRead } from "../storage/postgres/page-of.ts";
 import { tenants } from "../storage/tables.ts";
 import { ownLimits } from "./limits.ts";
 import type { ErasedNames } from "./registry.ts";
@@ -153,7 +153,7 @@ export class SuppressionRepository {
         .where(and(of, after))
         .orderBy(asc(suppressions.address))
         .limit(rowsToRead(limit));
-      return done(pageOf(rows, limit, { item: recordOf, cursor: (row) => cursorOf(row.address) }));
+      return done(buildPage(rows, limit, { item: recordOf, cursor: (row) => cursorOf(row.address) }));
     });
   }
 

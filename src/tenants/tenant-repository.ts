@@ -17,7 +17,7 @@ import { checkText } from "../storage/postgres/check-text.ts";
 import type { AnyDb, Database } from "../storage/postgres/database.ts";
 import { isoTime } from "../storage/postgres/iso-time.ts";
 import { tenantRow } from "../storage/postgres/of-tenant.ts";
-import { pageOf, rowsToRead } from "../storage/postgres/page-of.ts";
+import { buildPage, rowsToRead } from "../storage/postgres/page-of.ts";
 import { type RegistryChanges, Undone } from "../storage/registry-changes.ts";
 import { tenants } from "../storage/tables.ts";
 import { missingPlan } from "./plan-repository.ts";
@@ -104,7 +104,7 @@ export class TenantRepository {
         .orderBy(asc(tenants.id))
         .limit(rowsToRead(limit)),
     );
-    return done(pageOf(rows, limit, { item: recordOf, cursor: (row) => row.id }));
+    return done(buildPage(rows, limit, { item: recordOf, cursor: (row) => row.id }));
   }
 
   async change(

@@ -6,7 +6,7 @@ import { checkText } from "../storage/postgres/check-text.ts";
 import type { AnyDb, Database } from "../storage/postgres/database.ts";
 import { isoTime } from "../storage/postgres/iso-time.ts";
 import { readOfTenant, tenantRow } from "../storage/postgres/of-tenant.ts";
-import { pageOf, rowsToRead } from "../storage/postgres/page-of.ts";
+import { buildPage, rowsToRead } from "../storage/postgres/page-of.ts";
 import { tenants, tokenMovements } from "../storage/tables.ts";
 import type { MovedTokens, TokenMovement } from "./registry.ts";
 
@@ -51,7 +51,7 @@ export class TokenRepository {
         .where(and(eq(tokenMovements.tenantId, tenantId), older))
         .orderBy(desc(tokenMovements.id))
         .limit(rowsToRead(limit));
-      return done(pageOf(rows, limit, { item: movementOf, cursor: (row) => String(row.id) }));
+      return done(buildPage(rows, limit, { item: movementOf, cursor: (row) => String(row.id) }));
     });
   }
 }

@@ -14,7 +14,7 @@ import {
 } from "../domain/store-result.ts";
 import type { AnyDb, Database } from "../storage/postgres/database.ts";
 import { listOfTenant, readOfTenant } from "../storage/postgres/of-tenant.ts";
-import { pageOf, rowsToRead } from "../storage/postgres/page-of.ts";
+import { buildPage, rowsToRead } from "../storage/postgres/page-of.ts";
 import { type RegistryChanges, Undone } from "../storage/registry-changes.ts";
 import type { Vault } from "../storage/vault.ts";
 import { webhookLimits } from "./limits.ts";
@@ -201,7 +201,7 @@ export class WebhookRepository {
         .where(and(eq(webhookAttempts.webhookId, webhookId), recent, before))
         .orderBy(desc(webhookAttempts.id))
         .limit(rowsToRead(limit));
-      return done(pageOf(rows, limit, { item: attemptOf, cursor: ({ id }) => String(id) }));
+      return done(buildPage(rows, limit, { item: attemptOf, cursor: ({ id }) => String(id) }));
     });
   }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { parseTraceparent, TRACEPARENT_CHARS, traceIdIn, traceparentOf } from "../../src/domain/tracing.ts";
+import { formatTraceparent, parseTraceparent, TRACEPARENT_CHARS, traceIdIn } from "../../src/domain/tracing.ts";
 
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SPAN = "00f067aa0ba902b7";
@@ -32,7 +32,7 @@ test.each([
 });
 
 test("what is written is read again, and has the length that entries of the queue count on", () => {
-  const written = traceparentOf({ traceId: TRACE, spanId: SPAN });
+  const written = formatTraceparent({ traceId: TRACE, spanId: SPAN });
   expect(written).toHaveLength(TRACEPARENT_CHARS);
   expect(parseTraceparent(written)).toEqual({ traceId: TRACE, spanId: SPAN, isSampled: true });
   expect(traceIdIn(written)).toBe(TRACE);

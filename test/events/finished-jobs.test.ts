@@ -77,8 +77,8 @@ test("a recipient is found with all tenants, and a job's tenant by its id", asyn
   expect(page.jobs.map(({ tenantId, jobId }) => [tenantId, jobId])).toEqual(found.slice(0, 2));
   const rest = await jobs.finishedAnywhere({ ...filter, beforeJobId: page.moreBelow }, 2);
   expect([rest.jobs.map(({ tenantId, jobId }) => [tenantId, jobId]), rest.moreBelow]).toEqual([found.slice(2), null]);
-  expect(await jobs.ownerOf(wanted[1]?.jobId ?? "")).toBe(wanted[1]?.tenantId ?? "");
-  expect(await jobs.ownerOf(ids.next())).toBeNull();
+  expect(await jobs.findOwner(wanted[1]?.jobId ?? "")).toBe(wanted[1]?.tenantId ?? "");
+  expect(await jobs.findOwner(ids.next())).toBeNull();
 });
 
 test("what was reported after a job's end is told, and not what is about a copy or a former life", async () => {
@@ -171,7 +171,7 @@ test("a search reads only the places that may have the recipient", async () => {
   const many = Array.from({ length: 5_000 }, (_, n) => ended("large", ids.next(), { recipient: `r${n}@example.com` }));
   await writer.write("t6", many);
   const plan = await store.reading.rows(
-    `EXPLAIN indexes = 1 SELECT job_id FROM finished_jobs.jobs WHERE tenant_id = 'large' AND recipient_hash = '${index.hashOf("r77@example.com")}'`,
+    `EXPLAIN indexes = 1 SELECT job_id FROM finished_jobs.jobs WHERE tenant_id = 'large' AND recipient_hash = '${index.hashRecipient("r77@example.com")}'`,
   );
   const text = plan.map(([line]) => String(line)).join("\n");
   expect(text).toContain("recipient_bloom");

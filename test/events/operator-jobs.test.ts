@@ -221,9 +221,9 @@ test("the index of recipients outlives the master key that sealed it", async () 
   const [former, next] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)];
   const open = (...keys: Uint8Array[]) =>
     openRecipientIndex(new Database(database.db, systemClock), new Vault(keys, systemRandom), systemRandom);
-  const hash = (await open(former)).hashOf("ann@example.com");
-  expect((await open(next, former)).hashOf("ann@example.com")).toBe(hash);
-  expect(recipientIndex(former).hashOf("ann@example.com")).not.toBe(hash);
-  expect((await open(former)).hashOf("eve@example.com")).not.toBe(hash);
+  const hash = (await open(former)).hashRecipient("ann@example.com");
+  expect((await open(next, former)).hashRecipient("ann@example.com")).toBe(hash);
+  expect(recipientIndex(former).hashRecipient("ann@example.com")).not.toBe(hash);
+  expect((await open(former)).hashRecipient("eve@example.com")).not.toBe(hash);
   await database.close();
 });

@@ -161,7 +161,7 @@ for (const where of ["in the outbox", "recorded", "gone from the queue"] as cons
     const [first] = await failAll();
     if (where !== "in the outbox") await record();
     if (where === "gone from the queue") await leaveRedis();
-    expect(await retries.contentOf(tenant, jobId)).toEqual({ channel: "email", payload: PAYLOAD });
+    expect(await retries.findContent(tenant, jobId)).toEqual({ channel: "email", payload: PAYLOAD });
 
     expect(await retryJob(jobId)).toEqual({ kind: "retried" });
     expect(await queue.job(tenant, jobId)).toMatchObject({ status: "pending", attempts: 0, result: null });
@@ -193,7 +193,7 @@ for (const where of ["in the outbox", "recorded", "gone from the queue"] as cons
     expect(await finishedJobs.count("acme", { ...ANY_JOB, fromJobId: jobId })).toBe(1);
     expect(await finishedJobs.count("acme", { ...ANY_JOB, fromJobId: jobId, status: "failed" })).toBe(0);
     expect(await retryJob(jobId)).toEqual({ kind: "not_failed" });
-    expect(await retries.contentOf(tenant, jobId)).toBeNull();
+    expect(await retries.findContent(tenant, jobId)).toBeNull();
   });
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { quotaOf } from "../../src/processes/available-cores.ts";
+import { parseQuota } from "../../src/processes/available-cores.ts";
 import { planProcesses } from "../../src/processes/process-plan.ts";
 
 const ALL = ["api", "dispatcher", "recorder"] as const;
@@ -46,8 +46,8 @@ test("there are no more dispatchers than shards", () => {
 });
 
 test("a control group's quota bounds the cores, and one without a quota does not", () => {
-  expect(quotaOf("150000 100000\n")).toBe(1.5);
-  expect(quotaOf("max 100000\n")).toBe(Number.POSITIVE_INFINITY);
-  expect(quotaOf("-1 100000")).toBe(Number.POSITIVE_INFINITY);
-  expect(quotaOf("")).toBe(Number.POSITIVE_INFINITY);
+  expect(parseQuota("150000 100000\n")).toBe(1.5);
+  expect(parseQuota("max 100000\n")).toBe(Number.POSITIVE_INFINITY);
+  expect(parseQuota("-1 100000")).toBe(Number.POSITIVE_INFINITY);
+  expect(parseQuota("")).toBe(Number.POSITIVE_INFINITY);
 });

@@ -49,7 +49,7 @@ describe("the guard of outgoing connections", () => {
 
   test("lets a name through only where all of its addresses are allowed, and names the one to connect to", async () => {
     const createGuard = (...addresses: readonly string[]) =>
-      new NetworkGuard({ allow: [], publicAllowed: true, addressesOf: async () => addresses });
+      new NetworkGuard({ allow: [], publicAllowed: true, resolveHost: async () => addresses });
     expect(await createGuard("8.8.8.8", "1.1.1.1").routeTo("a.test")).toMatchObject({
       kind: "allowed",
       address: "8.8.8.8",
@@ -66,7 +66,7 @@ describe("the guard of outgoing connections", () => {
     ["DNS_ETIMEOUT", "unanswered"],
   ] as const)("tells a name that does not exist from one that nobody answered for: %s", async (code, kind) => {
     const rejectLookup = () => Promise.reject(Object.assign(new Error(code), { code }));
-    const guard = new NetworkGuard({ allow: [], publicAllowed: true, addressesOf: rejectLookup });
+    const guard = new NetworkGuard({ allow: [], publicAllowed: true, resolveHost: addressesOf: rejectLookup });
     expect(await guard.routeTo("a.test")).toMatchObject({ kind });
   });
 

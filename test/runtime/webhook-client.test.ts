@@ -27,7 +27,7 @@ let reply: (request: Request) => Response | Promise<Response>;
 let looks = 0;
 const resolveAddresses = async (host: string) =>
   host === "rebound.test" && looks++ > 0 ? ["10.0.0.1"] : ["127.0.0.1"];
-const guard = new NetworkGuard({ allow: ["127.0.0.0/8"], publicAllowed: false, addressesOf: resolveAddresses });
+const guard = new NetworkGuard({ allow: ["127.0.0.0/8"], publicAllowed: false, resolveHost: addressesOf: resolveAddresses });
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "waybill-webhook-"));
@@ -145,7 +145,7 @@ describe("a call to a tenant's address", () => {
       expect(await post(url, AbortSignal.abort())).toBe("there was no answer in time");
       server.close();
     }
-    const deaf = new NetworkGuard({ allow: [], publicAllowed: true, addressesOf: () => new Promise(() => undefined) });
+    const deaf = new NetworkGuard({ allow: [], publicAllowed: true, resolveHost: () => new Promise(() => undefined) });
     expect(await post("https://hook.test/", AbortSignal.timeout(50), deaf)).toBe("there was no answer in time");
   }, 10_000);
 

@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { childrenOf } from "../../src/processes/process-plan.ts";
+import { listChildren } from "../../src/processes/process-plan.ts";
 import { makePrivate, requireOwnFolder } from "../../src/storage/private-folder.ts";
 import { runCommand } from "../support/command.ts";
 import { Undo } from "../support/undo.ts";
@@ -86,7 +86,7 @@ test("a folder that is closed around open files is walked as well", async () => 
 
 test("the folders that child processes write their exports to are closed like the rest", async () => {
   const home = await newHome();
-  const folders = [...childrenOf({ api: 2, dispatcher: 1 }).keys()].map((name) => join(home, `export-${name}`));
+  const folders = [...listChildren({ api: 2, dispatcher: 1 }).keys()].map((name) => join(home, `export-${name}`));
   for (const folder of folders) mkdirSync(folder, { mode: 0o755 });
   chmodSync(home, 0o755);
   expect(makePrivate(home)).toBe(true);

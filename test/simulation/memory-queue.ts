@@ -113,7 +113,7 @@ export class MemoryQueue implements Queue, BatchQueue, RetryQueue, ProviderRefer
   async allow(lease: Lease, call: AllowanceCall): Promise<number | Fenced> {
     return this.state.allowNow(lease, call);
   }
-  async jobsOf(references: readonly string[]): Promise<readonly (JobAddress | null)[]> {
+  async findReferencedJobs(references: readonly string[]): Promise<readonly (JobAddress | null)[]> {
     return this.state.jobsOfNow(references);
   }
   async record(turns: readonly RecordTurn[]): Promise<RecordAnswer> {

@@ -102,7 +102,7 @@ export class Provider {
       slots: this.parts.slots,
       patientSlots: this.parts.patientSlots,
       relayConnections: this.parts.relayConnections,
-      relayOf: (tenant) => (this.parts.hasRelays ? this.parts.relays.findRelay(tenant) : null),
+      findRelay: (tenant) => (this.parts.hasRelays ? this.parts.relays.findRelay(tenant) : null),
       deliver: (job, tenant, signal) => this.deliver(process, job, tenant, signal),
     };
   }

@@ -208,7 +208,7 @@ export class SimCluster {
         return { messages: indexes.map((index) => message(index, ids)), next };
       },
       onQueued: () => undefined,
-      refusalOf: (noRoom) => noRoom,
+      describeRefusal: (noRoom) => noRoom,
     };
     try {
       const result = await this.batches.accept(batch);

@@ -10,7 +10,7 @@ import { systemClock } from "../../src/runtime/system-clock.ts";
 import { BackupError, extractBackup, verifyBackup, writeBackup } from "../../src/storage/backup/archive.ts";
 import { noteBackup } from "../../src/storage/backup/last-backup.ts";
 import { Mirror } from "../../src/storage/backup/mirror.ts";
-import { entriesOf, STAGING } from "../../src/storage/backup/parts.ts";
+import { listEntries, STAGING } from "../../src/storage/backup/parts.ts";
 import { takeCut } from "../../src/storage/backup/running-cut.ts";
 
 let folder: string;
@@ -80,7 +80,7 @@ test("of a data folder's parts an empty one is backed up, and one that is missin
   for (const path of ["payloads", "postgres/base"]) await mkdir(join(folder, path), { recursive: true });
   for (const file of ["operator-token", "lock", "postgres/base/1"]) await writeFile(join(folder, file), "12345");
   const found: (readonly [path: string, bytes: number | null])[] = [];
-  for await (const { path, bytes } of entriesOf(folder, new Map([["postgres/base/1", 3]]))) found.push([path, bytes]);
+  for await (const { path, bytes } of listEntries(folder, new Map([["postgres/base/1", 3]]))) found.push([path, bytes]);
   expect(found).toEqual([
     ["operator-token", 5],
     ["postgres", null],
@@ -100,7 +100,7 @@ test("a backup of a start that was killed has the mail log's last place", async 
   store.close();
   const file = join(folder, "backup.tar.zst");
   const facts = { version: "1.0.0", takenAt: "2026-11-22T05:00:00Z", cutMs: 1, wasRunning: false };
-  await writeBackup(file, entriesOf(killed), facts, { onPart() {} });
+  await writeBackup(file, listEntries(killed), facts, { onPart() {} });
   await extractBackup(file, restored);
   const again = PlaceStore.open(restored, "/var/log/mail.log");
   expect(again.place()).toEqual(place);
@@ -166,9 +166,9 @@ test("a backup that finds no room says so in one sentence, and leaves neither a 
   const target = join(folder, "backups", "one.tar.zst");
   const script = `
     import { writeBackup } from "${import.meta.dir}/../../src/storage/backup/archive.ts";
-    import { entriesOf } from "${import.meta.dir}/../../src/storage/backup/parts.ts";
+    import { listEntries } from "${import.meta.dir}/../../src/storage/backup/parts.ts";
     const facts = { version: "1.0.0", takenAt: "2026-01-01T00:00:00.000Z", cutMs: 0, wasRunning: false };
-    await writeBackup("${target}", entriesOf("${home}"), facts, { onPart() {} }).catch((error) => console.log(error.name, error.message));`;
+    await writeBackup("${target}", listEntries("${home}"), facts, { onPart() {} }).catch((error) => console.log(error.name, error.message));`;
   // As on a full disk: no file of the process may have more than 50 KiB.
   const limited = ["bash", "-c", `trap '' XFSZ; ulimit -f 50; exec "$0" -e "$1"`, process.execPath, script];
   const child = Bun.spawn(limited, { stdout: "pipe", stderr: "pipe" });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { sql } from "drizzle-orm";
 import type { OpenDatabase } from "../../src/storage/postgres/database.ts";
-import { rowsOf } from "../../src/storage/postgres/rows-of.ts";
+import { readRows } from "../../src/storage/postgres/rows-of.ts";
 import { Upkeep } from "../../src/storage/upkeep.ts";
 import { temporaryPglite } from "../support/made-home.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
@@ -37,14 +37,14 @@ async function storeAndRemove(megabytes = 2): Promise<void> {
 }
 
 async function bytes(): Promise<number> {
-  const [row] = rowsOf(await database.db.execute(sql`select pg_total_relation_size('"Large values"') as bytes`));
+  const [row] = readRows(await database.db.execute(sql`select pg_total_relation_size('"Large values"') as bytes`));
   return Number(row?.["bytes"]);
 }
 
 /** The size of the write-ahead log. */
 async function bytesToReplay(): Promise<number> {
   const bytes = sql`select pg_wal_lsn_diff(pg_current_wal_lsn(), redo_lsn) as bytes from pg_control_checkpoint()`;
-  return Number(rowsOf(await database.db.execute(bytes))[0]?.["bytes"]);
+  return Number(readRows(await database.db.execute(bytes))[0]?.["bytes"]);
 }
 
 test("the room of removed values is used again", async () => {

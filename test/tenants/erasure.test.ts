@@ -39,7 +39,7 @@ test("an operator erases a recipient, and the audit log names its hash alone", a
   expect([answer.status, answer.body]).toEqual([
     200,
     {
-      recipient_hash: front.stores.recipients.hashOf("ann@example.com"),
+      recipient_hash: front.stores.recipients.hashRecipient("ann@example.com"),
       complete: true,
       unfinished_left: 0,
       erased: { unfinished_jobs: 1, finished_jobs: 2, events: 3, payloads: 0, suppressions: 1, sandbox_messages: 1 },

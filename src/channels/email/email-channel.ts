@@ -235,7 +235,7 @@ export class EmailChannel implements Channel {
     return quotable(reply, { own, confidential: server === null ? [] : listConfidentialWords(server, own) });
   }
 
-  relayOf(tenant: Tenant): Relay | null {
+  findRelay(tenant: Tenant): Relay | null {
     const key = this.relayUrl(tenant);
     const server = this.serverAt(key);
     if (server === null) return null;

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { googleIssuerOf, type PlatformCredentials } from "../../domain/channels/platform.ts";
+import { type PlatformCredentials, resolveGoogleIssuer } from "../../domain/channels/platform.ts";
 import { GOOGLE_KINDS } from "../../domain/channels/wallet.ts";
 import type { Tenant } from "../../domain/tenants/tenant.ts";
 import type { JsonObject } from "../../domain/texts/json.ts";
@@ -188,7 +188,7 @@ function requireClassId(ports: GoogleClassEndpointPorts, tenant: Tenant, id: str
 
 /** Returns the id prefix of the tenant's classes. Throws 500 if there are no credentials. */
 function requireIssuerPrefix({ platform }: GoogleClassEndpointPorts, tenant: Tenant): string {
-  const issuer = googleIssuerOf(tenant, platform);
+  const issuer = resolveGoogleIssuer(tenant, platform);
   if (issuer === null) throw missingCredentials("google");
   return `${issuer.issuerId}.`;
 }

@@ -1,4 +1,4 @@
-import { googleIssuerOf } from "../../domain/channels/platform.ts";
+import { resolveGoogleIssuer } from "../../domain/channels/platform.ts";
 import type { JobIds } from "../../domain/ids.ts";
 import { isJsonObject } from "../../domain/texts/json.ts";
 import { type Refusal, unknownMember } from "../../http/sending/acceptance.ts";
@@ -32,7 +32,7 @@ export function passDesk(ports: PassDeskPorts): PassDesk {
           message: unknown.message.replace("this request", "pass"),
           param: `${AT}${unknown.param ?? ""}`,
         };
-      const issuerId = googleIssuerOf(tenant, ports.platform)?.issuerId ?? null;
+      const issuerId = resolveGoogleIssuer(tenant, ports.platform)?.issuerId ?? null;
       const { templates } = tenant.wallet;
       const accepted = acceptPass(given, { templates, title: tenant.name, issuerId, kind: "eventTicket" });
       if (accepted instanceof Fault) {

@@ -1,9 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { appleSignerOf, googleIssuerOf, type PlatformCredentials } from "../../domain/channels/platform.ts";
+import { type PlatformCredentials, resolveAppleSigner, resolveGoogleIssuer } from "../../domain/channels/platform.ts";
 import type { AppleContent, PassContent } from "../../domain/channels/wallet.ts";
 import type { Clock } from "../../domain/clock.ts";
 import { isJobId, type JobIds } from "../../domain/ids.ts";
-import { quotaOf } from "../../domain/jobs/queue.ts";
+import { toQueueQuota } from "../../domain/jobs/queue.ts";
 import type { Tenant } from "../../domain/tenants/tenant.ts";
 import { ApiError } from "../../http/api-error.ts";
 import { type Endpoint, reply, tenantEndpoint } from "../../http/endpoint.ts";
@@ -283,8 +283,9 @@ async function updatePass(
   if (earlier !== null) throw keyConflict();
   if (type === "google") await requireOwnLinks(wallet.google, tenant, changed);
   // Content that the pass already has does not make an unrelated update fail.
-  if (!hasSameNfc(found.content, changed)) requireSignable(changed, appleSignerOf(tenant, platform));
-  if ((type === "apple" ? appleSignerOf : googleIssuerOf)(tenant, platform) === null) throw missingCredentials(type);
+  if (!hasSameNfc(found.content, changed)) requireSignable(changed, resolveAppleSigner(tenant, platform));
+  if ((type === "apple" ? resolveAppleSigner : resolveGoogleIssuer)(tenant, platform) === null)
+    throw missingCredentials(type);
   const jobId = jobIds.next();
   const { notificationKind, notifyMessage } = accepted;
   const updated = await wallet.passes.update(tenant.tenantId, {
@@ -307,7 +308,7 @@ async function updatePass(
   const brought = { action: "update", passId, version, ...current } as const;
   const payload = encodePayload(notifyMessage === null ? brought : { ...brought, notifyMessage });
   const work = { jobId, channel: "wallet", recipient: passId, payload } as const;
-  const job = { ...work, quota: quotaOf(tenant.plan), idempotency };
+  const job = { ...work, quota: toQueueQuota(tenant.plan), idempotency };
   const answer = await acceptJob(door, { tenant, requestsPerMinute: null, job, exchange });
   // The change stays in the pass; repeating the request, or the next update, delivers it to the holders.
   if (answer.kind === "queue_full") throw door.queueFull(exchange, tenant, answer.what);

@@ -1,4 +1,4 @@
-import { appleSignerOf, googleIssuerOf, type PlatformCredentials } from "../../domain/channels/platform.ts";
+import { type PlatformCredentials, resolveAppleSigner, resolveGoogleIssuer } from "../../domain/channels/platform.ts";
 import type { PassContent, PassType } from "../../domain/channels/wallet.ts";
 import { type Clock, sleep } from "../../domain/clock.ts";
 import type { FrontQueue, Idempotency, IdempotencyKeys } from "../../domain/jobs/queue.ts";
@@ -45,7 +45,7 @@ export async function requireOwn(
   { content }: AcceptedPass,
   at = "",
 ): Promise<void> {
-  if (content.type !== "google") return requireSignable(content, appleSignerOf(tenant, platform), at);
+  if (content.type !== "google") return requireSignable(content, resolveAppleSigner(tenant, platform), at);
   const { classes, google } = wallet;
   const { classId } = content;
   if (!(await classes.isUsable(tenant, classId))) {
@@ -61,7 +61,8 @@ export async function requireCredentials(
   tenant: Tenant,
   type: PassType,
 ): Promise<void> {
-  if ((type === "apple" ? appleSignerOf(tenant, platform) : googleIssuerOf(tenant, platform)) !== null) return;
+  if ((type === "apple" ? resolveAppleSigner(tenant, platform) : resolveGoogleIssuer(tenant, platform)) !== null)
+    return;
   const { tokens } = resultOf(await registry.tenant(tenant.tenantId));
   if (tokens < 1) throw noTokens();
   throw missingCredentials(type);
@@ -82,7 +83,7 @@ export function newPass(
     serial,
     content,
     images,
-    passTypeId: isApple ? (appleSignerOf(tenant, platform)?.passTypeId ?? null) : null,
+    passTypeId: isApple ? (resolveAppleSigner(tenant, platform)?.passTypeId ?? null) : null,
     authenticationToken: isApple ? Buffer.from(random.fill(new Uint8Array(TOKEN_BYTES))).toString("base64url") : null,
   };
 }

@@ -1,7 +1,7 @@
-import { googleIssuerOf } from "../../domain/channels/platform.ts";
+import { resolveGoogleIssuer } from "../../domain/channels/platform.ts";
 import type { GoogleKind } from "../../domain/channels/wallet.ts";
 import type { JobIds } from "../../domain/ids.ts";
-import { quotaOf } from "../../domain/jobs/queue.ts";
+import { toQueueQuota } from "../../domain/jobs/queue.ts";
 import type { Tenant } from "../../domain/tenants/tenant.ts";
 import { ApiError } from "../../http/api-error.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
@@ -153,7 +153,7 @@ async function servePass(
   if (first?.isSame === true) return replay(exchange, first.jobId);
   const timed = takeSchedule(body, door.ports.clock.nowMs());
   if (!timed.ok) throw new ApiError(timed.refusal, timed.refusal.message);
-  const issuerId = googleIssuerOf(tenant, platform)?.issuerId ?? null;
+  const issuerId = resolveGoogleIssuer(tenant, platform)?.issuerId ?? null;
   const context = { templates: tenant.wallet.templates, title: tenant.name, issuerId, kind };
   const accepted = orRefuse(acceptPass(timed.body, context));
   await requireOwn(ports, tenant, accepted);
@@ -194,7 +194,7 @@ async function queueJob(
   const named = template === null ? null : { template };
   const work = { channel: "wallet", recipient: passId, payload } as const;
   const timed = dueMs === null ? null : { dueMs };
-  const job = { jobId, ...work, quota: quotaOf(tenant.plan), idempotency, ...named, ...timed };
+  const job = { jobId, ...work, quota: toQueueQuota(tenant.plan), idempotency, ...named, ...timed };
   const answer = await acceptJob(door, { tenant, requestsPerMinute: null, job, exchange, onNotQueued: undo });
   if (answer.kind !== "accepted") await undo();
   return answerAccepted(door, exchange, tenant, answer);

@@ -1,4 +1,9 @@
-import { type CarriedPass, type MadePass, type PassValues, valueNamesOf } from "../../domain/channels/carried-pass.ts";
+import {
+  type CarriedPass,
+  listValueNames,
+  type MadePass,
+  type PassValues,
+} from "../../domain/channels/carried-pass.ts";
 import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../domain/texts/json.ts";
 
 /* A chat message names its pass in values that consist of one placeholder: `{{.pass.save_link}}`. */
@@ -7,7 +12,7 @@ const PLACEHOLDER = /^\{\{ *\.pass\.([a-z_]+) *\}\}$/;
 
 /** Returns the body unchanged, or the reason why the message cannot carry the pass. */
 export function bodyWithPass(body: JsonObject, { type }: CarriedPass): JsonObject | string {
-  const names: readonly string[] = valueNamesOf(type);
+  const names: readonly string[] = listValueNames(type);
   let hasLink = false;
   for (const [where, value] of valuesIn(body)) {
     const name = nameIn(value);

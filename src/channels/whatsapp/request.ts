@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { type PlatformCredentials, whatsappSenderOf } from "../../domain/channels/platform.ts";
+import { type PlatformCredentials, resolveWhatsappSender } from "../../domain/channels/platform.ts";
 import { DEFAULT_LANGUAGE, LANGUAGE_CODE, WHATSAPP_USER_ID } from "../../domain/channels/whatsapp.ts";
 import { normalisedRecipient } from "../../domain/tenants/recipient-index.ts";
 import type { Tenant } from "../../domain/tenants/tenant.ts";
@@ -196,7 +196,7 @@ function badLanguage(value: Json | undefined): Refusal | null {
 }
 
 function noCredentials(tenant: Tenant, platform: PlatformCredentials): Refusal | null {
-  if (whatsappSenderOf(tenant, platform) !== null) return null;
+  if (resolveWhatsappSender(tenant, platform) !== null) return null;
   const message =
     "the channel whatsapp has no provider credentials: the operator sets a tenant's own with PUT " +
     "/dash/api/tenants/{id}/credentials/whatsapp (allow_custom must name whatsapp), or everybody's with " +
@@ -248,7 +248,7 @@ function replyJob(tenant: Tenant, { body, name }: Reply, ports: ChatSendPorts): 
   const isText = text !== undefined && quoted === undefined;
   const payload = encodePayload(isText ? { to, text: toFreeText(text) } : { to, message: buildReply(body, name) });
   const job = { recipient: normalisedRecipient(to), payload };
-  const sender = whatsappSenderOf(tenant, ports.platform);
+  const sender = resolveWhatsappSender(tenant, ports.platform);
   if (sender === null) return { ok: true, job };
   const { phoneNumberId } = sender;
   const isOwn = phoneNumberId !== ports.platform.whatsapp?.phoneNumberId;

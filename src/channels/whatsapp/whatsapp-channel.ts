@@ -1,5 +1,5 @@
 import type { Channel, Relay } from "../../domain/channels/channel.ts";
-import { type PlatformCredentials, whatsappSenderOf } from "../../domain/channels/platform.ts";
+import { type PlatformCredentials, resolveWhatsappSender } from "../../domain/channels/platform.ts";
 import type { WhatsappSender } from "../../domain/channels/whatsapp.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { QueuedJob } from "../../domain/jobs/job.ts";
@@ -75,19 +75,19 @@ export class WhatsappChannel implements Channel {
   }
 
   /** The API itself: one service for all numbers. */
-  relayOf(): Relay {
+  findRelay(): Relay {
     return this.relay;
   }
 
   paceMs(tenant: Tenant): number {
-    const sender = whatsappSenderOf(tenant, this.options.platform);
+    const sender = resolveWhatsappSender(tenant, this.options.platform);
     return sender === null ? 0 : this.pace.waitMs(sender, tenant.tenantId);
   }
 
   async deliver(job: QueuedJob, tenant: Tenant, signal: AbortSignal): Promise<Outcome> {
     const payload = parsePayload(job.payload);
     if (payload === null) return { kind: "failed", error: "the message cannot be read" };
-    const sender = whatsappSenderOf(tenant, this.options.platform);
+    const sender = resolveWhatsappSender(tenant, this.options.platform);
     if (sender === null)
       return { kind: "failed", error: "no WhatsApp credentials are set, neither yours nor the platform's" };
     const spacedMs = this.spacing.enter(sender.phoneNumberId, payload.to);

@@ -28,7 +28,7 @@ export interface PassValues {
 }
 
 /** The names of what a pass of the type has. */
-export function valueNamesOf(type: PassType): readonly (keyof PassValues)[] {
+export function listValueNames(type: PassType): readonly (keyof PassValues)[] {
   return type === "google" ? ["pass_id", "save_link", "save_token"] : ["pass_id", "download_url", "download_token"];
 }
 

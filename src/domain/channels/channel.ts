@@ -56,7 +56,7 @@ export interface Channel {
    * The relay or provider that the tenant's jobs go to: its outages affect all tenants that share it. Outcomes name it in
    * `relay` exactly when it was asked. Absent or null: the channel has nothing that can be away as a whole.
    */
-  relayOf?(tenant: Tenant): Relay | null;
+  findRelay?(tenant: Tenant): Relay | null;
   /**
    * Gives back what accepting the job took, because it failed for good or its recipient is suppressed. Called before that is
    * recorded, repeatedly until it resolves, and perhaps once more in another process.

@@ -78,7 +78,7 @@ export function parseRecipient(text: string): string | null {
   const at = text.lastIndexOf("@");
   const given = text.slice(0, Math.max(at, 0));
   if (given.length > GIVEN_LOCAL_CHARS_MAX || MARKS_TOO_MANY.test(given)) return null;
-  const domain = asciiDomainOf(text.slice(at + 1));
+  const domain = toAsciiDomain(text.slice(at + 1));
   if (domain === null) return null;
   const local = given.normalize("NFC");
   const address = `${local}@${domain}`;
@@ -102,7 +102,7 @@ export function recipientKey(text: string): string {
 }
 
 /** In A-labels; null: it is no domain. */
-function asciiDomainOf(domain: string): string | null {
+function toAsciiDomain(domain: string): string | null {
   if (domain.length > limits.addressBytesMax || !LABELS.test(domain)) return null;
   const host = parseUrl(`http://${domain}`)?.hostname ?? "";
   return isDomain(host) ? host : null;

@@ -47,7 +47,7 @@ export function judgeRefusal(refusal: MailRefusal): RefusalVerdict {
   const enhancedCode = ownStatus ?? refusal.enhancedCode ?? null;
   const seen: Seen = {
     text,
-    words: wordsOf(text),
+    words: removeNames(text),
     code: replyCode === null ? "" : String(replyCode),
     status: enhancedCode ?? "",
     command: refusal.command ?? "",
@@ -76,7 +76,7 @@ const STATUS_CODE = /(?<![\d.])([245]\.\d{1,3}\.\d{1,3})(?![\d.]*\d)/;
  * The text without addresses and host names, which are made of words, too: `full-moon@policy.example`. Names of block
  * lists stay.
  */
-function wordsOf(text: string): string {
+function removeNames(text: string): string {
   return text.replace(NAMES, (name) => (BLOCK_LISTS.test(name) ? name : " ")).replace(/\s+/g, " ");
 }
 

@@ -9,15 +9,15 @@ export interface PlatformCredentials {
   readonly google: GoogleIssuer | null;
 }
 
-export function whatsappSenderOf(tenant: Tenant, platform: PlatformCredentials): WhatsappSender | null {
+export function resolveWhatsappSender(tenant: Tenant, platform: PlatformCredentials): WhatsappSender | null {
   return tenant.whatsapp.sender ?? platform.whatsapp;
 }
 
-export function appleSignerOf(tenant: Tenant, platform: PlatformCredentials): AppleSigner | null {
+export function resolveAppleSigner(tenant: Tenant, platform: PlatformCredentials): AppleSigner | null {
   return tenant.wallet.apple ?? platform.apple;
 }
 
-export function googleIssuerOf(tenant: Tenant, platform: PlatformCredentials): GoogleIssuer | null {
+export function resolveGoogleIssuer(tenant: Tenant, platform: PlatformCredentials): GoogleIssuer | null {
   return tenant.wallet.google ?? platform.google;
 }
 
@@ -25,6 +25,6 @@ export function googleIssuerOf(tenant: Tenant, platform: PlatformCredentials): G
  * Whether tenants share the issuer of the tenant's Google passes: it is the platform's, whichever account acts for it.
  */
 export function isGoogleIssuerShared(tenant: Tenant, platform: PlatformCredentials): boolean {
-  const issuerId = googleIssuerOf(tenant, platform)?.issuerId;
+  const issuerId = resolveGoogleIssuer(tenant, platform)?.issuerId;
   return issuerId !== undefined && issuerId === platform.google?.issuerId;
 }

@@ -15,5 +15,5 @@ export interface SenderAccounts {
   /** Resolves when it is on disk. */
   note(numbers: readonly NumberOfAccount[]): Promise<void>;
   /** The ids of the account's known numbers; where the number itself is given and known, its id alone. */
-  numbersOf(accountId: string, displayNumber: string | null): Promise<readonly string[]>;
+  findNumbers(accountId: string, displayNumber: string | null): Promise<readonly string[]>;
 }

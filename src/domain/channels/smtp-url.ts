@@ -1,4 +1,4 @@
-import { hostOf } from "../texts/host.ts";
+import { extractHost } from "../texts/host.ts";
 
 /** An SMTP URL in its parts. */
 export interface SmtpServer {
@@ -20,7 +20,7 @@ export function parseSmtpUrl(smtpUrl: string): SmtpServer | null {
   const secure = url.protocol === "smtps:";
   try {
     return {
-      host: hostOf(url),
+      host: extractHost(url),
       port: url.port === "" ? (secure ? 465 : 587) : Number(url.port),
       secure,
       user: decodeURIComponent(url.username),

@@ -80,7 +80,7 @@ export interface Batch {
    */
   make(from: number, ids: BatchIds): MadePart | Promise<MadePart>;
   /** How a message is refused that the queue had no room for, as a text that the answer repeats. */
-  refusalOf(answer: NoRoom): string;
+  describeRefusal(answer: NoRoom): string;
   /** This call has queued so many more jobs, whatever becomes of the rest and of its answer. */
   onQueued(jobs: number): void;
 }

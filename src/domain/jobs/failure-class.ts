@@ -48,7 +48,7 @@ export function failureClassOfEvent({ channel, type, result }: Happened): Failur
   if (result["error"] === PURGED) return "purged";
   const words = [result["code"], result["enhanced_code"], result["error"] ?? result["diagnostic"]];
   const text = words.filter((word) => typeof word === "string" || typeof word === "number").join(" ");
-  return classOf(channel, text);
+  return classifyText(channel, text);
 }
 
 /** The class of a job with this status and result; null: it did not fail. */
@@ -65,10 +65,10 @@ export function failureClassOfJob({
 
 /** The class of a try that did not succeed; null for one that did, or about which nothing is known. */
 export function failureClassOfTry(channel: ChannelName, { outcome, reply }: Attempt): FailureClass | null {
-  return outcome === "sent" || reply === undefined ? null : classOf(channel, reply);
+  return outcome === "sent" || reply === undefined ? null : classifyText(channel, reply);
 }
 
-function classOf(channel: ChannelName, text: string): FailureClass {
+function classifyText(channel: ChannelName, text: string): FailureClass {
   if (channel === "whatsapp") {
     const code = Number(/(?:^|\berror )\(?#?(\d{1,6})\b/.exec(text)?.[1] ?? Number.NaN);
     const known = CHAT_CODES.find(({ codes }) => codes.includes(code));

@@ -80,7 +80,7 @@ export interface AllQueuedJobs {
     filter: RecipientFilter,
   ): Promise<{ readonly jobs: readonly QueuedJobOfTenant[]; readonly isIncomplete: boolean }>;
   /** Whose job it is; null: the queue does not have it, or no longer. */
-  ownerOf(shards: number, jobId: string): Promise<TenantRef | null>;
+  findOwner(shards: number, jobId: string): Promise<TenantRef | null>;
 }
 
 export interface QueuedJobOfTenant extends QueuedJobSummary {
@@ -123,7 +123,7 @@ export interface FinishedJobs {
 export interface AllFinishedJobs {
   finishedAnywhere(filter: RecipientFilter, limit: number): Promise<FinishedJobsPage>;
   /** Whose job it is; null: it is not stored. */
-  ownerOf(jobId: string): Promise<string | null>;
+  findOwner(jobId: string): Promise<string | null>;
 }
 
 /** A stored job, and the event that ended it. */

@@ -24,7 +24,8 @@ export async function observeReport(
   if (!isJobId(jobId)) return "unknown";
   const tenant = await directory.byId(tenantId);
   if (tenant === null) return "unknown";
-  const suppress = suppressRecipient === null ? null : { recipient: suppressRecipient, reason: reasonOf(report) };
+  const suppress =
+    suppressRecipient === null ? null : { recipient: suppressRecipient, reason: toSuppressionReason(report) };
   const seen = { jobId, type, result, ...(occurredAtMs !== undefined && { occurredAtMs }), suppress };
   const observe = (known: JobRecord | null) => queue.observe(tenant, { ...seen, known });
   const answer = await observe(null);
@@ -33,6 +34,6 @@ export async function observeReport(
   return known === null ? "unknown" : observe(known);
 }
 
-function reasonOf({ type }: DeliveryReport): "bounced" | "complained" {
+function toSuppressionReason({ type }: DeliveryReport): "bounced" | "complained" {
   return type === "complained" ? "complained" : "bounced";
 }

@@ -70,7 +70,7 @@ export interface QueueQuota {
 export type QueueShare = "jobs" | "bytes" | "keys";
 
 /** What a tenant on this plan may have in the queue. */
-export function quotaOf({ queuedJobsMax, queuedBytesMax }: Plan): QueueQuota {
+export function toQueueQuota({ queuedJobsMax, queuedBytesMax }: Plan): QueueQuota {
   return { jobs: queuedJobsMax, bytes: queuedBytesMax };
 }
 
@@ -110,7 +110,7 @@ export interface QueuedUnder {
  */
 export interface ProviderReferences {
   /** Each reference's job, or null if it is unknown, in the order of the references. */
-  jobsOf(references: readonly string[]): Promise<readonly (JobAddress | null)[]>;
+  findReferencedJobs(references: readonly string[]): Promise<readonly (JobAddress | null)[]>;
 }
 
 export interface JobAddress {

@@ -108,7 +108,7 @@ export interface JobRetries {
    * What a job is to send, or was, as long as it has not ended or has failed and is kept; null: it is not kept. Rejects with
    * `UnavailableError`.
    */
-  contentOf(tenant: Tenant, jobId: string): Promise<JobContent | null>;
+  findContent(tenant: Tenant, jobId: string): Promise<JobContent | null>;
 }
 
 export interface JobContent {

@@ -29,7 +29,7 @@ export function tagText({ name, value }: Tag): string {
   return `${name}:${value}`;
 }
 
-export function tagOf(text: string): Tag {
+export function parseTag(text: string): Tag {
   const [name = "", value = ""] = text.split(":");
   return { name, value };
 }

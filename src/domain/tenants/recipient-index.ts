@@ -10,7 +10,7 @@ export interface RecipientIndex {
    * 128 bits in the form of a UUID. The recipient is normalised as the queue has it. One recipient has one hash, whoever
    * wrote to it: a search over all tenants compares one value, so a filter can skip what does not have it.
    */
-  hashOf(recipient: string): string;
+  hashRecipient(recipient: string): string;
   /**
    * The name under which an erased recipient stays on a tenant's list of suppressions: `ERASED_NAME` and the SHA-1, in
    * hexadecimal, of the tenant's key and the recipient. Redis computes the same, which has no HMAC. A topic behind the recipient

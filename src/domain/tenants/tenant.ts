@@ -49,7 +49,7 @@ export const FREE_QUEUE_SHARE: QueueShare = {
   holdMs: 72 * HOUR_MS,
 };
 
-export function queueShareOf(planName: string): QueueShare {
+export function getQueueShare(planName: string): QueueShare {
   return planName === "free" ? FREE_QUEUE_SHARE : QUEUE_SHARE;
 }
 

@@ -4,13 +4,13 @@ export function httpOrigin(host: string, port: number): string {
 }
 
 /** The host of a URL, without the brackets that it writes an IPv6 address in. */
-export function hostOf({ hostname }: URL): string {
+export function extractHost({ hostname }: URL): string {
   return hostname.replace(/^\[(.*)\]$/, "$1");
 }
 
 /** Where connections for a URL of HTTP or HTTPS go to. */
-export function socketAddressOf(url: URL): { readonly host: string; readonly port: number } {
-  return { host: hostOf(url), port: Number(url.port) || (url.protocol === "https:" ? 443 : 80) };
+export function toSocketAddress(url: URL): { readonly host: string; readonly port: number } {
+  return { host: extractHost(url), port: Number(url.port) || (url.protocol === "https:" ? 443 : 80) };
 }
 
 /** Whether the host or address belongs to this machine alone: no other machine can connect to it, or from it. */

@@ -54,7 +54,7 @@ export function writtenOut(value: Json): string {
 }
 
 /** As a double; null: it is no number. */
-export function numberOf(value: unknown): number | null {
+export function toNumber(value: unknown): number | null {
   if (typeof value === "number") return value;
   return isExactNumber(value) ? Number(value.rawJSON) : null;
 }

@@ -1,5 +1,5 @@
 import { limits } from "../limits.ts";
-import { hostOf } from "./host.ts";
+import { extractHost } from "./host.ts";
 import type { OutboundGuard, OutboundRoute } from "./outbound.ts";
 
 /** The address of a tenant's webhook. */
@@ -27,7 +27,7 @@ export function parseWebhookUrl(text: string): WebhookUrl | { readonly why: stri
   if (protocol !== "https:" && protocol !== "http:") return { why: "must begin with https://" };
   if (username !== "" || password !== "") return { why: "must hold no user name and no password" };
   if (text.includes("#")) return { why: "must not hold a fragment (#…)" };
-  const host = hostOf(url).replace(/\.$/, "");
+  const host = extractHost(url).replace(/\.$/, "");
   if (host === "") return { why: "names no host" };
   const secure = protocol === "https:";
   const port = url.port === "" ? (secure ? 443 : 80) : Number(url.port);

@@ -63,7 +63,7 @@ export class QueuedBatches implements Batches {
     for (let runs = 0; runs < RUNS_MAX; runs += 1) {
       const known = await queue.batchUnder(tenant, idempotency);
       if (known?.isSame === false) return { kind: "conflict" };
-      if (known !== null && isComplete(known, batch.size)) return answerOf(known, batch.size);
+      if (known !== null && isComplete(known, batch.size)) return rebuildAnswer(known, batch.size);
       const baseId = known?.baseId ?? jobIds.nextBatch();
       const key = { ...idempotency, baseId, run: jobIds.next() };
       const result = await new BatchRun(queue, batch, { baseId, key, known }).result();
@@ -84,7 +84,7 @@ function indexesIn(ranges: KnownBatch["queued"]): ReadonlySet<number> {
 }
 
 /** The answer that an earlier request got. */
-function answerOf({ baseId, queued, refused }: KnownBatch, size: number): BatchResult {
+function rebuildAnswer({ baseId, queued, refused }: KnownBatch, size: number): BatchResult {
   // As `BatchRun.end` writes it. What another call queued meanwhile is queued.
   const refusals = new Map(JSON.parse(refused ?? "[]") as (readonly [number, string])[]);
   for (const index of indexesIn(queued)) refusals.delete(index);
@@ -173,7 +173,7 @@ class BatchRun {
       if (answer === undefined) throw new Error("the queue answered fewer messages than it was given");
       noRoom = roomAfter(answer);
       if (answer.rate.limit > 0) this.rate = answer.rate;
-      this.outcomes[message.index] = this.outcomeOf(message, answer);
+      this.outcomes[message.index] = this.toOutcome(message, answer);
       if (answer.kind !== "accepted") continue;
       this.isClaimed = true;
       if (answer.isEarlier !== true) this.queued += 1;
@@ -183,11 +183,11 @@ class BatchRun {
   }
 
   /** A message beyond the limit is refused for that, whatever else is wrong with it. */
-  private outcomeOf(message: MadeMessage, answer: BatchItemAnswer): BatchOutcome {
+  private toOutcome(message: MadeMessage, answer: BatchItemAnswer): BatchOutcome {
     const noRoom = roomAfter(answer);
     if (noRoom !== null) {
       this.roomless += 1;
-      return { refusal: this.batch.refusalOf(noRoom) };
+      return { refusal: this.batch.describeRefusal(noRoom) };
     }
     return "refusal" in message ? { refusal: message.refusal } : { jobId: message.job.jobId };
   }
@@ -200,7 +200,7 @@ class BatchRun {
 
   private refuse(messages: readonly MadeMessage[], noRoom: NoRoom): void {
     for (const message of messages) {
-      const refusal = "refusal" in message ? message.refusal : this.batch.refusalOf(noRoom);
+      const refusal = "refusal" in message ? message.refusal : this.batch.describeRefusal(noRoom);
       this.outcomes[message.index] = { refusal };
     }
   }
@@ -213,7 +213,7 @@ class BatchRun {
       if (noRoom !== null && noRoom !== "unknown" && noRoom !== "away") return { kind: "no_room", why: noRoom, rate };
     }
     const hasJobs = this.outcomes.some((outcome) => outcome !== undefined && "jobId" in outcome);
-    const outcomes = this.outcomes.map((outcome) => outcome ?? { refusal: batch.refusalOf(noRoom ?? "away") });
+    const outcomes = this.outcomes.map((outcome) => outcome ?? { refusal: batch.describeRefusal(noRoom ?? "away") });
     const refused = outcomes.flatMap((outcome, index) => ("refusal" in outcome ? [[index, outcome.refusal]] : []));
     if (this.options.key !== null && hasJobs && refused.length > 0) {
       await this.queue.endBatch(batch.tenant, this.options.baseId, JSON.stringify(refused));

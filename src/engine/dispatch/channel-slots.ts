@@ -81,8 +81,8 @@ export class ChannelSlots {
   }
 
   /** The tenant's way to its relay; null: the tenant has no relay that could be away or slow as a whole. */
-  laneOf(tenant: Tenant): RelayLane | null {
-    const relay = this.options.channel.relayOf?.(tenant) ?? null;
+  getLane(tenant: Tenant): RelayLane | null {
+    const relay = this.options.channel.findRelay?.(tenant) ?? null;
     if (relay === null) return null;
     const known = this.lanes.get(relay.key);
     if (known !== undefined) return known;
@@ -92,7 +92,7 @@ export class ChannelSlots {
     return lane;
   }
 
-  timeOf(tenantId: string): SlotTime {
+  getSlotTime(tenantId: string): SlotTime {
     const sinceMs = this.options.clock.monotonicMs() - TIMES_KEPT_MS;
     const [oldest] = this.times;
     if (oldest !== undefined && !oldest[1].spentSince(sinceMs)) this.times.delete(oldest[0]);

@@ -79,7 +79,7 @@ export class DailyAllowances {
     const { queue, lease, clock, telemetry } = this.options;
     page.isAsking = true;
     const known = page.taken ?? 0;
-    const wanted = page.taken === null ? 0 : pieceOf(perDay);
+    const wanted = page.taken === null ? 0 : computePieceSize(perDay);
     const end = () => {
       page.isAsking = false;
       onMore();
@@ -112,6 +112,6 @@ interface Page {
   isAsking: boolean;
 }
 
-function pieceOf(perDay: number): number {
+function computePieceSize(perDay: number): number {
   return Math.min(engineLimits.allowancePieceMax, Math.ceil(perDay / 50));
 }

@@ -44,7 +44,7 @@ export async function deliver(
   if (job.stored === undefined) onHandOver();
   const startedAtMs = clock.monotonicMs();
   const ended = traceAttempt(ports.tracer, job, provider);
-  const outcome = await endOf(ports, job, aborter, {
+  const outcome = await awaitOutcome(ports, job, aborter, {
     call: () => channel.deliver(job, tenant, aborter.signal, onHandOver),
     brokenOff: { kind: "retry", why: "the delivery broke off" },
     msMax: channel.deliveryMsMax,
@@ -70,7 +70,7 @@ export async function screen(
   if (tenant === null || channel?.screen === undefined) return null;
   const look = channel.screen.bind(channel);
   const brokenOff = { kind: "retry", why: "the content could not be looked at", isUncounted: true } as const;
-  return endOf(ports, job, aborter, { call: () => look(job, tenant, aborter.signal), brokenOff });
+  return awaitOutcome(ports, job, aborter, { call: () => look(job, tenant, aborter.signal), brokenOff });
 }
 
 interface Ending<T> {
@@ -81,7 +81,7 @@ interface Ending<T> {
 }
 
 /** Returns a channel's answer, or a substitute if the channel throws or does not answer in time. */
-async function endOf<T>(
+async function awaitOutcome<T>(
   { clock, telemetry }: DeliverPorts,
   job: QueuedJob,
   aborter: AbortController,

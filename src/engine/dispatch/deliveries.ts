@@ -19,9 +19,9 @@ import { giveBack } from "./give-back.ts";
 import { gaveUpHeld, heldUntilMs, waitAlone } from "./held-jobs.ts";
 import type { JobNotes } from "./job-notes.ts";
 import { SettlementTraces } from "./job-traces.ts";
-import { verdictOf } from "./relay-breaker.ts";
+import { judgeRelay } from "./relay-breaker.ts";
 import type { Slot } from "./relay-lane.ts";
-import { settlementOf } from "./settlement.ts";
+import { toSettlement } from "./settlement.ts";
 import { Settler } from "./settler.ts";
 
 export interface DeliveriesPorts {
@@ -305,11 +305,11 @@ export class Deliveries {
       this.settler.submit({ kind: "start", job });
     }
     const onHandOver = () => slot?.lane.handOver(slot);
-    const provider = providerOf(slot);
+    const provider = nameProvider(slot);
     const beganMs = this.ports.clock.monotonicMs();
     const outcome = await deliver(this.ports, job, tenant, { aborter, provider, onHandOver });
     const ms = this.ports.clock.monotonicMs() - beganMs;
-    const verdict = verdictOf(outcome, aborter.signal.aborted);
+    const verdict = judgeRelay(outcome, aborter.signal.aborted);
     if (slot !== null && "why" in outcome && (verdict === "away" || verdict === "silence"))
       slot.lane.awayWhy = outcome.why;
     slot?.lane.judge(slot, verdict, job);
@@ -341,7 +341,7 @@ export class Deliveries {
     const { channels, clock, random, notes } = this.ports;
     if (outcome.kind === "retry") notes.retried(job, outcome);
     const reportsNameReference = channels.get(job.channel)?.reportsNameReference === true;
-    const settlement = settlementOf({ job, outcome, wasStarted, reportsNameReference, ...took }, clock, random);
+    const settlement = toSettlement({ job, outcome, wasStarted, reportsNameReference, ...took }, clock, random);
     if (settlement.kind === "final" && isUnsent(settlement)) await this.settleUnsent(settlement);
     else this.submit(settlement);
   }
@@ -366,7 +366,7 @@ export class Deliveries {
 }
 
 /** There can be as many tenants' own relays as tenants, so these share one name; "none": the channel names no relay. */
-function providerOf(slot: Slot | null): string {
+function nameProvider(slot: Slot | null): string {
   if (slot === null) return "none";
   return slot.lane.relay.isOwn ? "own" : slot.lane.relay.name;
 }

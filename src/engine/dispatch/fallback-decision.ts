@@ -15,12 +15,12 @@ export function wasReceived({ events, status, began = 0 }: JobRecord, unless: re
   return own.some(({ type }) => {
     // A message that nobody took has no readers: a gateway has followed its links.
     if (status !== "success" && isByReader(type)) return false;
-    const strength = strengthOf(type);
+    const strength = getStrength(type);
     return strength >= least && (strength >= STRENGTH.read || !cameBack);
   });
 }
 
-function strengthOf(type: EventType): number {
+function getStrength(type: EventType): number {
   const word = AWAITED.find((each) => each === type);
   return word === undefined ? -1 : STRENGTH[word];
 }
@@ -51,7 +51,7 @@ export interface FallbackMoment {
  * F3. A message that waits for its time, which may have been moved, is given all of its time.
  * F4. A message that is still being tried is waited for, but not for longer than `UNFINISHED_MS_MAX`.
  */
-export function turnOf({ fallback, before, dueMs, nowMs }: FallbackMoment): FallbackTurn {
+export function decideFallback({ fallback, before, dueMs, nowMs }: FallbackMoment): FallbackTurn {
   const [main] = before;
   if (main === undefined || main === null) return { kind: "end", reason: "not_needed" };
   if (before.some((job) => job !== null && wasReceived(job, fallback.unless))) {

@@ -8,7 +8,7 @@ import type { FrontQueue } from "../../domain/jobs/queue.ts";
 import type { Random } from "../../domain/random.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { TenantRef } from "../../domain/tenants/tenant.ts";
-import { type FallbackTurn, turnOf } from "./fallback-decision.ts";
+import { decideFallback, type FallbackTurn } from "./fallback-decision.ts";
 
 /** Fallbacks whose messages this process looks up in the event store at one time. Each holds a slot of its channel. */
 const LOOKS_MAX = 16;
@@ -43,7 +43,7 @@ export class FallbackTurns {
     try {
       const before = await this.histories(tenant, jobsBefore(fallback));
       if (before === null) return this.wait(BUSY_MS);
-      return turnOf({ fallback, before, dueMs: lifeBeganMs(job), nowMs: clock.nowMs() });
+      return decideFallback({ fallback, before, dueMs: lifeBeganMs(job), nowMs: clock.nowMs() });
     } catch (error) {
       const fields = { job_id: job.jobId, tenant_id: tenant.tenantId, error: String(error) };
       telemetry.log(isOutage(error) ? "warn" : "error", "a fallback waits until its message can be looked up", fields);

@@ -23,7 +23,7 @@ export function heldUntilMs(job: QueuedJob, tenant: Tenant): number {
 }
 
 export function gaveUpHeld(job: QueuedJob, why: string, holdMs: number): Settlement {
-  return { ...givenUp(job, `${why}: gave up after ${lengthOf(holdMs)}`), cause: "relay_away" };
+  return { ...givenUp(job, `${why}: gave up after ${formatDuration(holdMs)}`), cause: "relay_away" };
 }
 
 /** An uncounted wait for a single job: its relay was reported away but may still answer other jobs. */
@@ -33,7 +33,7 @@ export function waitAlone(job: QueuedJob, random: Random): Settlement {
   return { kind: "retry", job, delayMs, status: "running", isUncounted: true };
 }
 
-function lengthOf(ms: number): string {
+function formatDuration(ms: number): string {
   const [count, unit] =
     ms >= HOUR_MS ? [ms / HOUR_MS, "hour"] : ms >= 60_000 ? [ms / 60_000, "minute"] : [ms / 1_000, "second"];
   const rounded = Math.round(count * 10) / 10;

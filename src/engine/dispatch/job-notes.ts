@@ -62,22 +62,22 @@ export class JobNotes {
     const { telemetry, logShare } = this.options;
     const { job, status } = settlement;
     const { channel } = job;
-    const cause = causeOf(settlement);
+    const cause = determineCause(settlement);
     telemetry.count("messages", { channel, outcome: status === "success" ? "sent" : failedAs(settlement, cause) });
     if (status === "failed") {
       telemetry.count("message_failures", { channel, cause });
       this.failures.note(job.tenantId, "a job failed", () => ({
-        ...fieldsOf(settlement),
+        ...toLogFields(settlement),
         cause,
         error: maskedText(String(settlement.result["error"] ?? "")),
       }));
     } else if (isSampled(job.jobId, logShare)) {
-      telemetry.log("info", "a job ended", { tenant_id: job.tenantId, ...fieldsOf(settlement), status });
+      telemetry.log("info", "a job ended", { tenant_id: job.tenantId, ...toLogFields(settlement), status });
     }
   }
 }
 
-function fieldsOf({ job, cause }: Final) {
+function toLogFields({ job, cause }: Final) {
   const { jobId: job_id, channel, recipient, attempts, traceparent } = job;
   const wasTried = job.suppressed === null && (cause === undefined || !UNTRIED.includes(cause));
   const tries = attempts + (wasTried ? 1 : 0);
@@ -93,6 +93,6 @@ function failedAs({ status, job }: Final, cause: FailureCause): string {
   return job.retriedAtMs === undefined ? "failed" : "failed_again";
 }
 
-function causeOf({ cause, isGivenUp }: Final): FailureCause {
+function determineCause({ cause, isGivenUp }: Final): FailureCause {
   return cause ?? (isGivenUp ? "no_clear_answer" : "refused");
 }

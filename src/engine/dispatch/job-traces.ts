@@ -13,11 +13,11 @@ export function traceAttempt(tracer: Tracer | undefined, job: QueuedJob, provide
   if (tracer === undefined || traceparent === undefined) return null;
   const span = tracer.step(`deliver ${channel}`, "consumer", traceparent);
   return (outcome) => {
-    const why = errorOf(outcome);
+    const why = getError(outcome);
     span.end({
       owner: job.tenantId,
       attributes: {
-        ...attributesOf(job, "process", "deliver"),
+        ...buildAttributes(job, "process", "deliver"),
         "waybill.attempt": attempts + 1,
         ...(waits > 0 && { "waybill.waits": waits }),
         "waybill.relay": outcome.relay ?? provider,
@@ -47,23 +47,23 @@ export class SettlementTraces {
   landed(settlements: readonly Settlement[]): void {
     if (this.spans.size === 0) return;
     for (const settlement of settlements) {
-      this.spans.get(settlement)?.end(endOf(settlement));
+      this.spans.get(settlement)?.end(toSpanEnd(settlement));
       this.spans.delete(settlement);
     }
   }
 }
 
-function endOf(settlement: Settlement): SpanEnd {
+function toSpanEnd(settlement: Settlement): SpanEnd {
   const { kind, job } = settlement;
   const attributes = {
-    ...attributesOf(job, "settle", "settle"),
+    ...buildAttributes(job, "settle", "settle"),
     "waybill.outcome": kind === "final" ? settlement.status : kind,
     ...(kind === "retry" && { "waybill.retry_delay_ms": Math.ceil(settlement.delayMs) }),
   };
   return { owner: job.tenantId, attributes };
 }
 
-function errorOf(outcome: Outcome): string | undefined {
+function getError(outcome: Outcome): string | undefined {
   switch (outcome.kind) {
     case "failed":
       return outcome.error;
@@ -77,7 +77,7 @@ function errorOf(outcome: Outcome): string | undefined {
 }
 
 /** In the words of OpenTelemetry's conventions for messaging. */
-function attributesOf({ channel, jobId, tenantId }: QueuedJob, type: string, name: string): SpanAttributes {
+function buildAttributes({ channel, jobId, tenantId }: QueuedJob, type: string, name: string): SpanAttributes {
   return {
     "messaging.system": "waybill",
     "messaging.operation.type": type,

@@ -25,7 +25,7 @@ export type Verdict =
   | "unasked";
 
 /** `wasBrokenOff`: this process ended the delivery, not its relay and not its deadline. */
-export function verdictOf(outcome: Outcome, wasBrokenOff: boolean): Verdict {
+export function judgeRelay(outcome: Outcome, wasBrokenOff: boolean): Verdict {
   const isAsked = outcome.relay !== undefined;
   switch (outcome.kind) {
     case "away":
@@ -78,7 +78,7 @@ export class RelayBreaker {
 
   /** Whether the job may have caused a silence, which makes another job the better probe. */
   hasStruck(job: QueuedJob): boolean {
-    return this.struckJobs.has(job.jobId) || this.struckDomains.has(domainOf(job));
+    return this.struckJobs.has(job.jobId) || this.struckDomains.has(extractDomain(job));
   }
 
   /** Whether only messages without an answer opened it, and never a failure of the whole relay. */
@@ -132,7 +132,7 @@ export class RelayBreaker {
   }
 
   private isNewSilence(job: QueuedJob): boolean {
-    const domain = domainOf(job);
+    const domain = extractDomain(job);
     const isNewDomain = !this.struckDomains.has(domain);
     const isNewJob = !this.struckJobs.has(job.jobId);
     if (this.struckJobs.size < STRUCK_MAX) this.struckJobs.add(job.jobId);
@@ -142,6 +142,6 @@ export class RelayBreaker {
 }
 
 /** The part after the last `@`; the whole recipient if there is none. */
-function domainOf({ recipient }: QueuedJob): string {
+function extractDomain({ recipient }: QueuedJob): string {
   return recipient.slice(recipient.lastIndexOf("@") + 1);
 }

@@ -28,7 +28,7 @@ export function decideRetry(job: QueuedJob, outcome: Retry, clock: Clock, random
   const attempts = job.attempts + (isCounted ? 1 : 0);
   const ceilingMs = Math.min(
     engineLimits.retryDelayMsMax,
-    engineLimits.retryBaseMs * engineLimits.retryFactor ** stepOf(job, outcome),
+    engineLimits.retryBaseMs * engineLimits.retryFactor ** countEarlierWaits(job, outcome),
   );
   const delayMs = Math.max(outcome.afterMs ?? 0, Math.round(random.next() * ceilingMs));
   const ageThenMs = clock.nowMs() + delayMs - lifeBeganMs(job);
@@ -44,7 +44,7 @@ export function decideRetry(job: QueuedJob, outcome: Retry, clock: Clock, random
 }
 
 /** The number of earlier waits that determines the length of this one. */
-function stepOf(job: QueuedJob, { isUncounted, afterMs }: Retry): number {
+function countEarlierWaits(job: QueuedJob, { isUncounted, afterMs }: Retry): number {
   if (isUncounted === undefined) return job.attempts;
   return afterMs === undefined ? job.attempts + waitsInLife(job) : 0;
 }

@@ -19,14 +19,15 @@ export interface Attempted {
 }
 
 /** What the queue is to write down for an attempt. */
-export function settlementOf(attempted: Attempted, clock: Clock, random: Random): Settlement {
+export function toSettlement(attempted: Attempted, clock: Clock, random: Random): Settlement {
   const { job, outcome, wasStarted, reportsNameReference } = attempted;
   const nowMs = clock.nowMs();
   switch (outcome.kind) {
     case "delivered": {
       const { result, providerRef, further } = outcome;
       const event = { type: "sent", result: {} } as const;
-      const traced = further === undefined ? traceOf(attempted, nowMs) : { further, ...traceOf(attempted, nowMs) };
+      const traced =
+        further === undefined ? describeAttempt(attempted, nowMs) : { further, ...describeAttempt(attempted, nowMs) };
       const sent = { kind: "final", job, status: "success", result, event, ...traced } as const;
       return providerRef !== undefined && reportsNameReference ? { ...sent, providerRef } : sent;
     }
@@ -41,7 +42,7 @@ export function settlementOf(attempted: Attempted, clock: Clock, random: Random)
         event: bounce === undefined ? { type: "failed", result: { error } } : { type: "bounced", result: bounce },
         ...(cause !== undefined && { cause }),
         ...(further !== undefined && { further }),
-        ...traceOf(attempted, nowMs),
+        ...describeAttempt(attempted, nowMs),
       };
     }
     case "suppressed": {
@@ -57,23 +58,23 @@ export function settlementOf(attempted: Attempted, clock: Clock, random: Random)
       if (decision.kind === "wait") {
         const status = wasStarted ? "running" : "pending";
         const { delayMs } = decision;
-        const traced = traceOf(attempted, nowMs, nowMs + Math.ceil(delayMs));
+        const traced = describeAttempt(attempted, nowMs, nowMs + Math.ceil(delayMs));
         return { kind: "retry", job, delayMs, status, ...(isUncounted && { isUncounted }), ...traced };
       }
-      return { ...givenUp(job, decision.error), ...traceOf(attempted, nowMs) };
+      return { ...givenUp(job, decision.error), ...describeAttempt(attempted, nowMs) };
     }
   }
 }
 
 /** What the job's history says of the try; nothing where the relay said nothing and there is no reason to tell. */
-function traceOf({ job, outcome, ms }: Attempted, at: number, next?: number): { readonly attempt?: Attempt } {
+function describeAttempt({ job, outcome, ms }: Attempted, at: number, next?: number): { readonly attempt?: Attempt } {
   const { relay } = outcome;
-  const reply = outcome.reply ?? reasonOf(outcome);
+  const reply = outcome.reply ?? getReason(outcome);
   if (outcome.kind === "suppressed" || (relay === undefined && reply === undefined)) return {};
   const said = reply === undefined ? {} : { reply: shown(reply, job.recipient) };
   const attempt = {
     at,
-    outcome: wordOf(outcome, next),
+    outcome: toAttemptOutcome(outcome, next),
     ...(relay !== undefined && { relay: shown(relay, "") }),
     ...said,
     ...(ms !== undefined && { ms: Math.round(ms) }),
@@ -82,14 +83,14 @@ function traceOf({ job, outcome, ms }: Attempted, at: number, next?: number): { 
   return { attempt: next === undefined ? attempt : { ...attempt, next } };
 }
 
-function wordOf(outcome: Attempted["outcome"], next: number | undefined): Attempt["outcome"] {
+function toAttemptOutcome(outcome: Attempted["outcome"], next: number | undefined): Attempt["outcome"] {
   if (outcome.kind === "delivered") return "sent";
   if (outcome.kind === "retry" && outcome.isUncertain) return "uncertain";
   if (next === undefined || outcome.kind !== "retry") return "failed";
   return outcome.isUncounted ? "snooze" : "retry";
 }
 
-function reasonOf(outcome: Attempted["outcome"]): string | undefined {
+function getReason(outcome: Attempted["outcome"]): string | undefined {
   if (outcome.kind === "retry") return outcome.why;
   return outcome.kind === "failed" ? outcome.error : undefined;
 }

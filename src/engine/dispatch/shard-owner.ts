@@ -219,9 +219,9 @@ export class ShardOwner {
     for (const { tenantQueue, jobs, more } of tenantQueues) if (jobs.length > 0) this.endPull(tenantQueue, jobs, more);
     if (result.ready.length === 0) return;
     // A tenant queue that was read in this very call needs no second read for being named in it.
-    const read = new Set(tenantQueues.map(({ tenantQueue }) => keyOf(tenantQueue)));
+    const read = new Set(tenantQueues.map(({ tenantQueue }) => toQueueKey(tenantQueue)));
     for (const tenantQueue of result.ready) {
-      if (read.has(keyOf(tenantQueue))) continue;
+      if (read.has(toQueueKey(tenantQueue))) continue;
       const actor = this.actor(tenantQueue) ?? this.createActor(tenantQueue);
       actor?.hasJobs();
       this.look(actor);
@@ -235,7 +235,7 @@ export class ShardOwner {
   }
 
   private actor(tenantQueue: TenantQueue): TenantActor | undefined {
-    return this.actors.get(keyOf(tenantQueue));
+    return this.actors.get(toQueueKey(tenantQueue));
   }
 
   /** Undefined for a channel that this process does not serve: its jobs stay in their tenant queue. */
@@ -260,7 +260,7 @@ export class ShardOwner {
         if (this.wantingJobs.size > 0) this.wakeup.notify();
       },
     });
-    this.actors.set(keyOf(tenantQueue), actor);
+    this.actors.set(toQueueKey(tenantQueue), actor);
     return actor;
   }
 
@@ -283,7 +283,7 @@ export class ShardOwner {
     if (actor === undefined || this.isOver) return;
     if (actor.planPull() !== null) this.wantingJobs.add(actor);
     else if (actor.isIdle) {
-      this.actors.delete(keyOf(actor.tenantQueue));
+      this.actors.delete(toQueueKey(actor.tenantQueue));
       actor.close();
       return;
     }
@@ -291,7 +291,7 @@ export class ShardOwner {
 }
 
 /** A job also names its tenant queue. */
-function keyOf({ tenantId, channel }: TenantQueue): string {
+function toQueueKey({ tenantId, channel }: TenantQueue): string {
   return `${tenantId}/${channel}`;
 }
 

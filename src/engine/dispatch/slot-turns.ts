@@ -72,7 +72,7 @@ export class SlotTurns<C extends Turn> {
 
   /** It waits for a turn. */
   add(contender: C): void {
-    const entry = this.entryOf(contender);
+    const entry = this.getEntry(contender);
     if (entry.isWaiting && entry.used === contender.time.used) return;
     const isArrival = !entry.isWaiting && entry.held === 0;
     this.update(entry, { held: entry.held, isWaiting: true });
@@ -87,8 +87,8 @@ export class SlotTurns<C extends Turn> {
 
   /** The next of those that wait and may take a slot; `isGood`: of those that satisfy it, which takes a look at each. */
   next(room: Room, isGood?: (contender: C) => boolean): C | null {
-    const short = this.firstOf(this.short, this.leftTo(true, room), isGood);
-    const other = this.firstOf(this.others, this.leftTo(false, room), isGood);
+    const short = this.findFirst(this.short, this.leftTo(true, room), isGood);
+    const other = this.findFirst(this.others, this.leftTo(false, room), isGood);
     if (short !== null && (other === null || isBefore(short, other))) return short.contender;
     if (other !== null) return other.contender;
     const trial = this.onTrial === null ? this.nextTrial(room) : null;
@@ -110,7 +110,7 @@ export class SlotTurns<C extends Turn> {
   takes(contender: C, room: Room): void {
     if (!this.mayWithoutTrial(contender, room)) this.begins(contender);
     contender.time.waitsSinceMs = null;
-    const entry = this.entryOf(contender);
+    const entry = this.getEntry(contender);
     this.update(entry, { held: entry.held + 1, isWaiting: entry.isWaiting });
   }
 
@@ -120,7 +120,7 @@ export class SlotTurns<C extends Turn> {
       this.trialEnd?.cancel();
       this.onTrial = null;
     }
-    const entry = this.entryOf(contender);
+    const entry = this.getEntry(contender);
     this.update(entry, { held: entry.held - 1, isWaiting: entry.isWaiting });
     if (entry.held === 0 && entry.isWaiting) this.arrives(entry);
   }
@@ -134,7 +134,7 @@ export class SlotTurns<C extends Turn> {
     });
   }
 
-  private entryOf(contender: C): Entry<C> {
+  private getEntry(contender: C): Entry<C> {
     const known = this.entries.get(contender);
     if (known !== undefined) return known;
     const { used, isShort } = contender.time;
@@ -147,11 +147,11 @@ export class SlotTurns<C extends Turn> {
   private update(entry: Entry<C>, { held, isWaiting }: Pick<Entry<C>, "held" | "isWaiting">): void {
     const { contender } = entry;
     const { used, isShort } = contender.time;
-    if (entry.isWaiting) this.heapOf(entry).remove(entry);
+    if (entry.isWaiting) this.chooseHeap(entry).remove(entry);
     if (!entry.isShort) this.heldByOthers -= entry.held;
     Object.assign(entry, { held, isWaiting, used, isShort, order: (this.order += 1) });
     if (!isShort) this.heldByOthers += held;
-    if (isWaiting) this.heapOf(entry).add(entry);
+    if (isWaiting) this.chooseHeap(entry).add(entry);
     else if (held === 0) this.entries.delete(contender);
   }
 
@@ -178,7 +178,7 @@ export class SlotTurns<C extends Turn> {
   }
 
   /** The first of a heap, if it may take a slot: if it may not, nobody behind it may. */
-  private firstOf(heap: TurnHeap<Entry<C>>, left: number, isGood?: (contender: C) => boolean): Entry<C> | null {
+  private findFirst(heap: TurnHeap<Entry<C>>, left: number, isGood?: (contender: C) => boolean): Entry<C> | null {
     const { first } = heap;
     if (first === undefined || first.held >= 2 * left) return null;
     if (isGood === undefined) return first;
@@ -190,7 +190,7 @@ export class SlotTurns<C extends Turn> {
     return best;
   }
 
-  private heapOf({ isShort }: Entry<C>): TurnHeap<Entry<C>> {
+  private chooseHeap({ isShort }: Entry<C>): TurnHeap<Entry<C>> {
     return isShort ? this.short : this.others;
   }
 

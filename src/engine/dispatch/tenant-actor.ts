@@ -83,7 +83,7 @@ export class TenantActor implements Waiter, Starter, Asker {
   private place: FairScheduler | RelayLane | null = null;
 
   constructor(private readonly options: TenantActorOptions) {
-    this.time = options.slots.timeOf(options.tenantQueue.tenantId);
+    this.time = options.slots.getSlotTime(options.tenantQueue.tenantId);
   }
 
   get tenantQueue(): TenantQueue {
@@ -201,7 +201,7 @@ export class TenantActor implements Waiter, Starter, Asker {
     // `isReady` checks whether this is still the right place.
     if (this.place === this.options.slots.prompt) return this.place.contend(this);
     const tenant = this.lookUp();
-    if (tenant !== undefined && this.steer(tenant)) this.moveTo(this.placeOf(tenant));
+    if (tenant !== undefined && this.steer(tenant)) this.moveTo(this.chooseScheduler(tenant));
   }
 
   prefer(isBetter: (job: QueuedJob) => boolean): void {
@@ -216,7 +216,7 @@ export class TenantActor implements Waiter, Starter, Asker {
     const tenant = this.lookUp() ?? null;
     if (tenant === null || lane.awaySinceMs === null || !mayDeliver() || !this.steer(tenant)) return;
     // The tenant may have another relay by now.
-    const place = this.placeOf(tenant);
+    const place = this.chooseScheduler(tenant);
     if (place !== lane) return this.moveTo(place);
     const awayMs = clock.monotonicMs() - lane.awaySinceMs;
     const ended = this.hear({ kind: "away", tenant, why: lane.awayWhy, awayMs });
@@ -232,7 +232,7 @@ export class TenantActor implements Waiter, Starter, Asker {
     const { next: job } = this;
     if (job === undefined) return false;
     // Its relay may have become prompt, or lost that status, or the tenant may have another relay now.
-    const place = this.placeOf(tenant);
+    const place = this.chooseScheduler(tenant);
     if (place !== this.place) {
       this.moveTo(place);
       return false;
@@ -341,9 +341,9 @@ export class TenantActor implements Waiter, Starter, Asker {
   }
 
   /** Where the tenant's jobs wait for their turn. */
-  private placeOf(tenant: Tenant | null): FairScheduler | RelayLane {
+  private chooseScheduler(tenant: Tenant | null): FairScheduler | RelayLane {
     const { slots } = this.options;
-    if (tenant !== this.way.tenant) this.way = { tenant, lane: tenant === null ? null : slots.laneOf(tenant) };
+    if (tenant !== this.way.tenant) this.way = { tenant, lane: tenant === null ? null : slots.getLane(tenant) };
     const { lane } = this.way;
     return lane === null || lane.takesPromptly(this) ? slots.prompt : lane;
   }

@@ -38,9 +38,9 @@ export class ClockWatch {
           "error",
           "clocks are apart: events keep to the time that was agreed on, and waits to what has passed",
           {
-            redis: timeOf(redisMs),
-            process: timeOf(nowMs),
-            shard: timeOf(shardTimeMs),
+            redis: formatTime(redisMs),
+            process: formatTime(nowMs),
+            shard: formatTime(shardTimeMs),
           },
         );
       }
@@ -61,6 +61,6 @@ export class ClockWatch {
   }
 }
 
-function timeOf(ms: number): string {
+function formatTime(ms: number): string {
   return Number.isFinite(ms) && Math.abs(ms) < 8.64e15 ? new Date(ms).toISOString() : String(ms);
 }

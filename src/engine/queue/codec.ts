@@ -25,7 +25,7 @@ import { decodeTags } from "../../domain/jobs/tags.ts";
 import { limits } from "../../domain/limits.ts";
 import { ERASED_NAME } from "../../domain/tenants/suppressions.ts";
 import { isJsonObject, type JsonObject } from "../../domain/texts/json.ts";
-import { extraBytesOf, extrasOfStored, type JobExtras, readExtras, withExtras } from "./extras.ts";
+import { countExtraBytes, extrasOfStored, type JobExtras, readExtras, withExtras } from "./extras.ts";
 
 /** A channel as the queue writes it. */
 export interface QueuedChannel {
@@ -54,13 +54,13 @@ export class ChannelLetters {
     }
   }
 
-  letterOf(channel: ChannelName): string {
+  toLetter(channel: ChannelName): string {
     const letter = this.letters.get(channel);
     if (letter === undefined) throw new Error(`unknown channel "${channel}"`);
     return letter;
   }
 
-  channelOf(letter: string): ChannelName {
+  toChannel(letter: string): ChannelName {
     const channel = this.channels.get(letter);
     if (channel === undefined) throw new Error(`unknown letter "${letter}" in the queue`);
     return channel;
@@ -90,8 +90,8 @@ export const EVENT_LETTER = {
   suppressed: "x",
 } as const satisfies Record<EventType, string>;
 
-const eventTypeOf = byLetter(EVENT_LETTER);
-const statusOf = byLetter(STATUS_LETTER);
+const decodeEventLetter = byLetter(EVENT_LETTER);
+const decodeStatusLetter = byLetter(STATUS_LETTER);
 /** Pending although its entry was pulled: a job that is suppressed or refused before its delivery was never running. */
 export const HELD_PENDING = "q";
 const SCREENING = "q";
@@ -162,7 +162,7 @@ function decodeResult(text: string): JsonObject {
 /** The record's text, as `prelude.lua` describes it. */
 export function encodeRecord(letters: ChannelLetters, record: JobRecord): string {
   const { began, tries = [] } = record;
-  const state = `${letters.letterOf(record.channel)}${STATUS_LETTER[record.status]}`;
+  const state = `${letters.toLetter(record.channel)}${STATUS_LETTER[record.status]}`;
   const life = began === undefined ? "" : `@${began}:0`;
   const place =
     tries.length > 0 ? ` ${life} ${tries.map((one) => JSON.stringify(one)).join("\t")}` : life && ` ${life}`;
@@ -175,12 +175,12 @@ export function encodeRecord(letters: ChannelLetters, record: JobRecord): string
   return [head, ...lines, ...(result === "" ? [] : [`${RESULT}${result}`])].join("\n");
 }
 
-/** `cursorOf` gives the last entry that was pulled from the tenant's queue of a channel, "" for none. */
+/** `getCursor` gives the last entry that was pulled from the tenant's queue of a channel, "" for none. */
 export function decodeRecord(
   letters: ChannelLetters,
   jobId: string,
   text: string,
-  cursorOf: (channel: ChannelName) => string,
+  getCursor: (channel: ChannelName) => string,
 ): JobRecord {
   const [head = "", ...lines] = text.split("\n");
   const [tenantId = "", state = "", place = "", ...rest] = head.split(" ");
@@ -192,8 +192,8 @@ export function decodeRecord(
     if (line.startsWith(RESULT)) result = decodeResult(line.slice(1));
     else if (!line.startsWith(KEPT)) events.push(decodeEvent(line));
   }
-  const channel = letters.channelOf(state.charAt(0));
-  const status = decodeStatus(state.charAt(1), entryId, cursorOf(channel));
+  const channel = letters.toChannel(state.charAt(0));
+  const status = decodeStatus(state.charAt(1), entryId, getCursor(channel));
   return {
     jobId,
     tenantId,
@@ -215,7 +215,7 @@ function decodeTries(text: string): readonly Attempt[] {
 
 function decodeStatus(letter: string, entryId: string, cursor: string): JobStatus {
   if (letter === HELD_PENDING) return "pending";
-  const status = statusOf(letter);
+  const status = decodeStatusLetter(letter);
   if (entryId.startsWith(LATER)) return status;
   return status === "pending" && cursor !== "" && compareEntryIds(entryId, cursor) <= 0 ? "running" : status;
 }
@@ -225,7 +225,7 @@ function decodeEvent(line: string): DeliveryEvent {
   const end = space === -1 ? line.length : space;
   return {
     eventId: Number(line.slice(1, end)),
-    type: eventTypeOf(line.charAt(0)),
+    type: decodeEventLetter(line.charAt(0)),
     result: space === -1 ? {} : withoutTime(decodeResult(line.slice(space + 1))).result,
   };
 }
@@ -239,21 +239,21 @@ function compareEntryIds(a: string, b: string): number {
 
 /** A tenant queue's name: "<tenant>/<channel>". */
 export function encodeTenantQueue(letters: ChannelLetters, { tenantId, channel }: TenantQueue): string {
-  return `${tenantId}/${letters.letterOf(channel)}`;
+  return `${tenantId}/${letters.toLetter(channel)}`;
 }
 
 /** Those of known channels: the jobs of others wait for a process that knows theirs, as a newer release may. */
 export function decodeTenantQueues(letters: ChannelLetters, tenantQueues: readonly string[]): TenantQueue[] {
   return tenantQueues
     .filter((tenantQueue) => letters.knows(tenantQueue.slice(-1)))
-    .map((tenantQueue) => ({ tenantId: tenantQueue.slice(0, -2), channel: letters.channelOf(tenantQueue.slice(-1)) }));
+    .map((tenantQueue) => ({ tenantId: tenantQueue.slice(0, -2), channel: letters.toChannel(tenantQueue.slice(-1)) }));
 }
 
 /** The queue entry of a new job. */
 export function encodeEntry(letters: ChannelLetters, job: NewJob): string {
   const { jobId, channel, recipient, needsScreening, template, stored } = job;
   const payload = withExtras(job.payload, job);
-  const head = `${jobId} ${letters.letterOf(channel)}0${needsScreening ? SCREENING : ""} ${recipient}`;
+  const head = `${jobId} ${letters.toLetter(channel)}0${needsScreening ? SCREENING : ""} ${recipient}`;
   if (template === undefined && stored === undefined) return `${head}\n${payload}`;
   const named = `\t${template === undefined ? "" : JSON.stringify(template)}`;
   if (stored === undefined) return `${head}${named}\n${payload}`;
@@ -270,8 +270,8 @@ export function encodeTimed(entry: string, job: Pick<NewJob, "dueMs" | "fallback
 }
 
 /** The bytes of a job's payload that count in its tenant's share, as `payload_bytes` counts its entry. */
-export function payloadBytesOf(job: Pick<KeptContent, "payload" | "stored" | keyof JobExtras>): number {
-  return job.stored === undefined ? Buffer.byteLength(job.payload) + extraBytesOf(job) : job.stored.bytes;
+export function countPayloadBytes(job: Pick<KeptContent, "payload" | "stored" | keyof JobExtras>): number {
+  return job.stored === undefined ? Buffer.byteLength(job.payload) + countExtraBytes(job) : job.stored.bytes;
 }
 
 /** The queue entry of a job that is retried; the script writes its count. */
@@ -319,7 +319,7 @@ export function decodeEntry(
   return {
     jobId: entry.slice(0, JOB_ID_CHARS),
     tenantId,
-    channel: letters.channelOf(entry.charAt(CHANNEL_AT)),
+    channel: letters.toChannel(entry.charAt(CHANNEL_AT)),
     entryId,
     attempts: Number.parseInt(entry.slice(COUNT_AT, space), 10),
     ...(plus !== -1 && { waits: Number.parseInt(entry.slice(COUNT_AT + plus + 1, space), 10) }),
@@ -379,9 +379,9 @@ export function decodeRow(letters: ChannelLetters, line: string): StoredEventRow
   return {
     tenantId,
     jobId,
-    channel: letters.channelOf(channel),
+    channel: letters.toChannel(channel),
     eventId,
-    type: eventTypeOf(type),
+    type: decodeEventLetter(type),
     ...withoutTime(result),
     finished:
       status === undefined
@@ -401,7 +401,7 @@ export function decodeRow(letters: ChannelLetters, line: string): StoredEventRow
 }
 
 function finalStatus(letter: string): FinalStatus {
-  const status = statusOf(letter);
+  const status = decodeStatusLetter(letter);
   if (!isFinal(status)) throw new Error(`the outbox names a job that ended as ${status}`);
   return status;
 }

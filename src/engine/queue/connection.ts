@@ -2,7 +2,7 @@ import { type ChainableCommander, Cluster, Redis } from "ioredis";
 import type { Clock } from "../../domain/clock.ts";
 import { TransportError, UnavailableError } from "../../domain/errors.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
-import { hostOf } from "../../domain/texts/host.ts";
+import { extractHost } from "../../domain/texts/host.ts";
 
 /** Where Redis is: one server by URL or unix socket, or the seeds of a cluster. */
 export type RedisAddress =
@@ -148,7 +148,7 @@ function expectAskingToFail(node: Redis): void {
 function openAnyNode(urls: readonly string[], cluster: Cluster): Redis {
   const seeds = urls.map((url) => {
     const at = new URL(url);
-    return { host: hostOf(at), port: Number(at.port) || DEFAULT_PORT };
+    return { host: extractHost(at), port: Number(at.port) || DEFAULT_PORT };
   });
   let turns = 0;
   const retryStrategy = (times: number) => {
@@ -181,7 +181,7 @@ export function redisFailure(error: unknown): Error {
 }
 
 /** What each command of the pipeline answered. Rejects if any of them failed, which the pipeline itself only tells beside its answer. */
-export async function answersOf(pipeline: ChainableCommander): Promise<readonly unknown[]> {
+export async function executePipeline(pipeline: ChainableCommander): Promise<readonly unknown[]> {
   const replies = await pipeline.exec().catch((error: unknown) => Promise.reject(redisFailure(error)));
   return (replies ?? []).map(([error, answer]) => {
     if (error) throw redisFailure(error);

@@ -45,7 +45,7 @@ export function extrasOfStored(job: JobExtras): string {
 }
 
 /** Bytes that its extras add to a job's payload. */
-export function extraBytesOf(job: JobExtras): number {
+export function countExtraBytes(job: JobExtras): number {
   const trace = job.traceparent === undefined ? 0 : TRACE_END + AFTER.length - 1;
   const about = job.topic === undefined ? 0 : TOPIC_BEFORE.length + Buffer.byteLength(job.topic) + AFTER.length - 1;
   return trace + about + (hasExtras(job) ? EXTRAS_BEFORE.length + extrasText(job).length + AFTER.length - 1 : 0);

@@ -6,9 +6,9 @@ export interface GroupCommitOptions<Item, Answer> {
   readonly clock: Clock;
   readonly itemsMax: number;
   readonly bytesMax: number;
-  bytesOf(item: Item): number;
+  measureBytes(item: Item): number;
   /** How much of `itemsMax` the item takes; by default 1. */
-  sizeOf?(item: Item): number;
+  measureSize?(item: Item): number;
   /** Most calls in flight, by default one. With more, the store works on one call while the caller works on another. */
   readonly inFlightMax?: number;
   /** Answers in the order of the items. */
@@ -85,13 +85,13 @@ class CommitQueue<Item, Answer> {
 
   private take(): Waiting<Item, Answer>[] {
     this.refuseOverdue();
-    const { itemsMax, bytesMax, bytesOf, sizeOf } = this.options;
+    const { itemsMax, bytesMax, measureBytes, measureSize } = this.options;
     let count = 0;
     let size = 0;
     let bytes = 0;
     for (const { item } of this.queue) {
-      bytes += bytesOf(item);
-      size += sizeOf?.(item) ?? 1;
+      bytes += measureBytes(item);
+      size += measureSize?.(item) ?? 1;
       if (count > 0 && (size > itemsMax || bytes > bytesMax)) break;
       count += 1;
     }

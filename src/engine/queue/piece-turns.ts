@@ -17,7 +17,7 @@ export class PieceTurns {
   ) {}
 
   async inTurn<T>(shard: number, work: () => Promise<T>): Promise<T> {
-    const place = this.placeOf(this.shardsPerCall === "all" ? 0 : shard);
+    const place = this.getPlace(this.shardsPerCall === "all" ? 0 : shard);
     if (place.entered >= PIECES_AT_A_TIME) await this.wait(place);
     else place.entered += 1;
     try {
@@ -43,7 +43,7 @@ export class PieceTurns {
     place.entered -= 1;
   }
 
-  private placeOf(number: number): Place {
+  private getPlace(number: number): Place {
     const known = this.places.get(number);
     if (known !== undefined) return known;
     const place = { entered: 0, waiting: [] };

@@ -28,7 +28,7 @@ export class RedisQuestions implements JobQuestions {
 
   async ask(shard: number, { tenantId, channel, jobId }: AskedJob): Promise<OwnersAnswer | null> {
     const id = this.random.fill(new Uint8Array(12)).toHex();
-    const key = keyOf(shard, id);
+    const key = formatAnswerKey(shard, id);
     const untilMs = this.clock.monotonicMs() + ANSWER_MS;
     try {
       await this.connection.publish(QUESTIONS_CHANNEL, [id, shard, tenantId, channel, jobId].join(" "));
@@ -55,13 +55,15 @@ export class RedisQuestions implements JobQuestions {
       const answer = answerer(Number(shard), { tenantId, channel, jobId });
       if (answer === null) continue;
       // Whoever asks makes do without it.
-      await this.connection.set(keyOf(Number(shard), id), JSON.stringify(answer), "PX", KEPT_MS).catch(() => null);
+      await this.connection
+        .set(formatAnswerKey(Number(shard), id), JSON.stringify(answer), "PX", KEPT_MS)
+        .catch(() => null);
       return;
     }
   }
 }
 
-function keyOf(shard: number, id: string): string {
+function formatAnswerKey(shard: number, id: string): string {
   return `${shardPrefix(shard)}:answer:${id}`;
 }
 

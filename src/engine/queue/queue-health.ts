@@ -5,8 +5,8 @@ import type { RedisMemory } from "../../domain/jobs/queue-depth.ts";
 import { ChannelLetters, type QueuedChannel } from "./codec.ts";
 import { type RedisConnection, redisFailure } from "./connection.ts";
 import { shardPrefix } from "./keys.ts";
-import { placeOf, type RedisInspection } from "./redis-inspection.ts";
-import { depthOf, memoryOfNode } from "./verbs/depth.ts";
+import { formatAddress, type RedisInspection } from "./redis-inspection.ts";
+import { measureDepth, memoryOfNode } from "./verbs/depth.ts";
 
 /** How one Redis server is. */
 export interface NodeHealth {
@@ -63,7 +63,7 @@ async function nodeHealth(node: Redis, clock: Clock): Promise<NodeHealth> {
     }),
   );
   return {
-    place: placeOf(node),
+    place: formatAddress(node),
     skewMs,
     memory: await memoryOfNode(node),
     canAppend: (info.get("aof_last_write_status") ?? "ok") === "ok",
@@ -78,8 +78,8 @@ async function shardHealth(
   clock: Clock,
 ): Promise<ShardHealth> {
   const prefix = shardPrefix(shard);
-  const { measured, oldestEventMs } = await depthOf(redis, letters, shard);
-  const ageOf = (sinceMs: number) => Math.max(0, clock.nowMs() - sinceMs);
+  const { measured, oldestEventMs } = await measureDepth(redis, letters, shard);
+  const getAgeMs = (sinceMs: number) => Math.max(0, clock.nowMs() - sinceMs);
   const [oldest] = measured
     .flatMap(({ tenantId, channel, oldestMs }) => (oldestMs === null ? [] : [{ tenantId, channel, oldestMs }]))
     .sort((a, b) => a.oldestMs - b.oldestMs);
@@ -88,8 +88,8 @@ async function shardHealth(
     oldest:
       oldest === undefined
         ? null
-        : { ageMs: ageOf(oldest.oldestMs), tenantId: oldest.tenantId, channel: oldest.channel },
-    outboxAgeMs: oldestEventMs === null ? null : ageOf(oldestEventMs),
+        : { ageMs: getAgeMs(oldest.oldestMs), tenantId: oldest.tenantId, channel: oldest.channel },
+    outboxAgeMs: oldestEventMs === null ? null : getAgeMs(oldestEventMs),
     quarantined: await redis.llen(`${prefix}:quarantine`),
   };
 }

@@ -64,7 +64,7 @@ export class RedisInspection {
     const { connection } = this;
     const nodes = connection instanceof Cluster ? connection.nodes("master") : [connection];
     try {
-      return await Promise.all(nodes.map(factsOf));
+      return await Promise.all(nodes.map(readFacts));
     } catch (error) {
       throw redisFailure(error);
     }
@@ -90,7 +90,7 @@ function notAnswered(lastError: string): UnavailableError {
   );
 }
 
-async function factsOf(node: Redis): Promise<RedisFacts> {
+async function readFacts(node: Redis): Promise<RedisFacts> {
   // One call per section: servers before version 7 take a single name.
   const sections = ["server", "persistence", "memory", "replication", "cluster"] as const;
   const texts = await Promise.all(sections.map((section) => node.info(section)));
@@ -98,17 +98,17 @@ async function factsOf(node: Redis): Promise<RedisFacts> {
     texts
       .join("\n")
       .split(/\r?\n/)
-      .map((line) => pairOf(line)),
+      .map((line) => splitPair(line)),
   );
   return {
-    place: placeOf(node),
+    place: formatAddress(node),
     version: info.get("redis_version") ?? null,
     isCluster: info.get("cluster_enabled") === "1",
     isReplica: info.get("role") === "slave",
     hasAppendOnlyFile: info.has("aof_enabled") ? info.get("aof_enabled") === "1" : null,
     evictionPolicy: info.get("maxmemory_policy") ?? null,
-    appendFsync: await settingOf(node, "appendfsync"),
-    loadsTornFile: isOn(await settingOf(node, "aof-load-truncated")),
+    appendFsync: await readSetting(node, "appendfsync"),
+    loadsTornFile: isOn(await readSetting(node, "aof-load-truncated")),
     replicas: Number(info.get("connected_slaves") ?? 0),
   };
 }
@@ -118,16 +118,16 @@ function isOn(setting: string | null): boolean | null {
 }
 
 /** Hosted servers often forbid CONFIG. */
-async function settingOf(node: Redis, name: string): Promise<string | null> {
+async function readSetting(node: Redis, name: string): Promise<string | null> {
   const reply: unknown = await node.config("GET", name).catch(() => null);
   return Array.isArray(reply) && typeof reply[1] === "string" ? reply[1] : null;
 }
 
-export function placeOf({ options }: Redis): string {
+export function formatAddress({ options }: Redis): string {
   return options.path ?? `${options.host ?? "localhost"}:${options.port ?? 6379}`;
 }
 
-function pairOf(line: string): [string, string] {
+function splitPair(line: string): [string, string] {
   const colon = line.indexOf(":");
   return colon === -1 ? [line, ""] : [line.slice(0, colon), line.slice(colon + 1)];
 }

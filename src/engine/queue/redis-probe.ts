@@ -18,7 +18,7 @@ export async function probeRedis(connection: RedisConnection, clock: Clock): Pro
 
 async function probeCluster(cluster: Cluster, clock: Clock): Promise<void> {
   const nodes = new Map(cluster.nodes("all").map((node) => [`${node.options.host}:${node.options.port}`, node]));
-  const masters = await mastersOf([...nodes.values()], clock);
+  const masters = await listMasters([...nodes.values()], clock);
   const checked = await Promise.all(
     masters.map(async (place) => {
       const node = nodes.get(place);
@@ -40,7 +40,7 @@ async function answers(node: Redis, clock: Clock): Promise<boolean> {
 }
 
 /** `host:port` of each master that owns slots, as the first node that answers knows them. */
-async function mastersOf(nodes: readonly Redis[], clock: Clock): Promise<readonly string[]> {
+async function listMasters(nodes: readonly Redis[], clock: Clock): Promise<readonly string[]> {
   const asked = nodes.map(async (node) => {
     const reply = await within(clock, node.cluster("SLOTS") as Promise<unknown>);
     if (!Array.isArray(reply)) throw new Error("no answer");

@@ -51,7 +51,13 @@ import type {
 } from "../../domain/tenants/suppressions.ts";
 import type { ChangeFeed, TenantRef } from "../../domain/tenants/tenant.ts";
 import { ChannelLetters, decodeRecord, encodeTenantQueue, type QueuedChannel } from "./codec.ts";
-import { answersOf, type RedisAddress, type RedisConnection, RedisConnector, redisFailure } from "./connection.ts";
+import {
+  executePipeline,
+  type RedisAddress,
+  type RedisConnection,
+  RedisConnector,
+  redisFailure,
+} from "./connection.ts";
 import { Meta } from "./format.ts";
 import { HeardNews, hearNews, whenReady } from "./heard-news.ts";
 import { beatsKey, CHANGED_CHANNEL, jobBucket, jobField, shardPrefix } from "./keys.ts";
@@ -66,7 +72,7 @@ import { Replicas } from "./replicas.ts";
 import { Acceptor } from "./verbs/accept.ts";
 import { allow } from "./verbs/allow.ts";
 import { batchUnder, endBatch } from "./verbs/batches.ts";
-import { depthOf, memoryOf } from "./verbs/depth.ts";
+import { measureDepth, measureMemory } from "./verbs/depth.ts";
 import { eraseJobs } from "./verbs/erasing.ts";
 import { RedisLeases } from "./verbs/lease.ts";
 import { LookCalls } from "./verbs/look-again.ts";
@@ -234,7 +240,7 @@ export class RedisQueue
    * caller that has seen its process end.
    */
   async forgetOwner(owner: string, shards: number): Promise<void> {
-    for (const role of LEASE_ROLES) await this.leaseCalls.releaseAllOf(role, owner, shards);
+    for (const role of LEASE_ROLES) await this.leaseCalls.releaseAll(role, owner, shards);
   }
 
   stop(): Promise<void> {
@@ -282,7 +288,7 @@ export class RedisQueue
       encodeTenantQueue(this.letters, { tenantId: tenant.tenantId, channel }),
     );
     // The cursors first: a job that is settled in between is final by its record, it never looks pending again.
-    const [cursors, text] = await answersOf(
+    const [cursors, text] = await executePipeline(
       this.front
         .pipeline()
         .hmget(`${prefix}:cursor`, ...tenantQueues)
@@ -291,7 +297,7 @@ export class RedisQueue
     if (typeof text !== "string" || !Array.isArray(cursors)) return null;
     const job = decodeRecord(this.letters, jobId, text, (channel) => String(cursors[names.indexOf(channel)] ?? ""));
     if (job.tenantId !== tenant.tenantId) return null;
-    const fallbackOf = job.dueMs === undefined ? null : await this.survey.fallbackOf(tenant, jobId);
+    const fallbackOf = job.dueMs === undefined ? null : await this.survey.findMainJobId(tenant, jobId);
     return fallbackOf === null ? job : { ...job, fallbackOf };
   }
 
@@ -311,7 +317,7 @@ export class RedisQueue
     return this.survey.waitingAnywhere(shards, filter);
   }
 
-  async ownerOf(shards: number, jobId: string): Promise<TenantRef | null> {
+  async findOwner(shards: number, jobId: string): Promise<TenantRef | null> {
     if (!isJobId(jobId)) return null;
     const looks = Array.from({ length: shards }, async (_, shard) => {
       const record = await this.front
@@ -343,8 +349,8 @@ export class RedisQueue
     return known === null ? null : { jobId: known.slice(0, 36), isSame: known.slice(37) === fingerprint };
   }
 
-  jobsOf(references: readonly string[]): Promise<readonly (JobAddress | null)[]> {
-    return this.references.jobsOf(references);
+  findReferencedJobs(references: readonly string[]): Promise<readonly (JobAddress | null)[]> {
+    return this.references.findReferencedJobs(references);
   }
 
   observe(tenant: TenantRef, observation: Observation): Promise<ObserveResult> {
@@ -353,11 +359,11 @@ export class RedisQueue
 
   /** What waits in the shard. A bounded number of short calls. */
   depth(shard: number): Promise<ShardDepth> {
-    return depthOf(this.front, this.letters, shard);
+    return measureDepth(this.front, this.letters, shard);
   }
 
   memory(): Promise<RedisMemory> {
-    return memoryOf(this.front);
+    return measureMemory(this.front);
   }
 
   leases(role: LeaseRole, shards: number): Promise<readonly (LeaseState | null | undefined)[]> {

@@ -35,7 +35,7 @@ export class RedisSenderAccounts implements SenderAccounts {
     }
   }
 
-  async numbersOf(accountId: string, displayNumber: string | null): Promise<readonly string[]> {
+  async findNumbers(accountId: string, displayNumber: string | null): Promise<readonly string[]> {
     const known = await this.connection
       .hgetall(PREFIX + accountId)
       .catch((error: unknown) => Promise.reject(redisFailure(error)));

@@ -32,7 +32,7 @@ export interface Restored {
 export async function countQueuedJobs(options: RestoredQueueOptions): Promise<number> {
   return withInspection(options, async ({ connection }) => {
     let jobs = 0;
-    for await (const { node, prefix } of shardsOf(connection)) {
+    for await (const { node, prefix } of scanShards(connection)) {
       for (let cursor = "0", begun = false; cursor !== "0" || !begun; begun = true) {
         const [next, fields] = await node.hscan(`${prefix}:tenants`, cursor, "COUNT", 1000);
         for (let at = 0; at < fields.length; at += 2)
@@ -54,7 +54,7 @@ export async function prepareRestoredQueue(options: RestoredQueueOptions, restor
   const { cutMs, lastEventId, queued } = restored;
   const beyond = Math.max(firstEventIdAt(Math.max(cutMs, options.clock.nowMs())), lastEventId);
   await withInspection(options, async ({ connection, meta }) => {
-    for await (const { node, prefix } of shardsOf(connection)) {
+    for await (const { node, prefix } of scanShards(connection)) {
       const last = Number((await node.get(`${prefix}:clock`)) ?? 0);
       if (last < beyond) await node.set(`${prefix}:clock`, String(beyond));
     }
@@ -64,11 +64,11 @@ export async function prepareRestoredQueue(options: RestoredQueueOptions, restor
   });
 }
 
-const clocksOf = (shards: number) => Array.from({ length: shards }, (_, shard) => `${shardPrefix(shard)}:clock`);
+const listClockKeys = (shards: number) => Array.from({ length: shards }, (_, shard) => `${shardPrefix(shard)}:clock`);
 
 /** The last event id that the queue has given out; 0: none. */
-export async function lastEventIdOf({ connection }: RedisInspection, shards: number): Promise<number> {
-  const clocks = await Promise.all(clocksOf(shards).map((key) => connection.get(key))).catch((error: unknown) => {
+export async function readLastEventId({ connection }: RedisInspection, shards: number): Promise<number> {
+  const clocks = await Promise.all(listClockKeys(shards).map((key) => connection.get(key))).catch((error: unknown) => {
     throw redisFailure(error);
   });
   return Math.max(0, ...clocks.map(Number));
@@ -82,7 +82,7 @@ export async function moveEventClocks(
   const { connection } = inspection;
   const beyond = Math.max(firstEventIdAt(nowMs), lastEventId);
   try {
-    for (const key of clocksOf(shards)) {
+    for (const key of listClockKeys(shards)) {
       if (Number((await connection.get(key)) ?? 0) < beyond) await connection.set(key, String(beyond));
     }
   } catch (error) {
@@ -115,7 +115,7 @@ async function withInspection<T>(options: RestoredQueueOptions, work: (inspectio
 }
 
 /** Every shard has a hash of its tenants as soon as it has had a job. */
-async function* shardsOf(
+async function* scanShards(
   connection: RedisInspection["connection"],
 ): AsyncGenerator<{ readonly node: Redis; readonly prefix: string }> {
   const nodes = connection instanceof Cluster ? connection.nodes("master") : [connection];

@@ -52,12 +52,12 @@ interface Local {
 /** What `prelude.lua` defines, in its order: each of its top-level locals up to the next one. */
 const PRELUDE: readonly Local[] = Array.from(
   preludeLua.matchAll(/^local (?:function )?([\w, ]+)[\s\S]*?(?=^local |(?![\s\S]))/gm),
-  ([text, names = ""]) => ({ names: names.trim().split(", "), words: wordsOf(text), text }),
+  ([text, names = ""]) => ({ names: names.trim().split(", "), words: extractWords(text), text }),
 );
 
 /** The script behind what of the prelude it uses, itself or by what it uses. A local can only use those before it. */
 function withPrelude(body: string): string {
-  const used = wordsOf(body);
+  const used = extractWords(body);
   let lua = body;
   for (const { names, words, text } of PRELUDE.toReversed()) {
     if (!names.some((name) => used.has(name))) continue;
@@ -67,13 +67,13 @@ function withPrelude(body: string): string {
   return lua;
 }
 
-function wordsOf(lua: string): Set<string> {
+function extractWords(lua: string): Set<string> {
   return new Set(lua.replace(/^\s*--.*$/gm, "").match(/\w+/g));
 }
 
 /** Those that the script names: Lua allows 200 locals, and each costs a little in every call. */
 function luaLocals(constants: ScriptConstants, lua: string): string {
-  const named = wordsOf(lua);
+  const named = extractWords(lua);
   const used = Object.entries(constants).filter(([name]) => named.has(name));
   if (used.length === 0) return "";
   const literals = used.map(([, value]) => (typeof value === "number" ? value : `'${value}'`));

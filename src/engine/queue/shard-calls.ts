@@ -19,7 +19,7 @@ export interface ShardCallsOptions<Call, Reply> {
   /** Most shard calls per script call, and the weight of each against its limit. */
   readonly callsMax: number;
   readonly sizeMax: number;
-  sizeOf(call: Call): number;
+  measureSize(call: Call): number;
   /**
    * Answers in the order of the calls. `isRepeat`: each call goes alone, after a combined script call failed midway.
    */
@@ -47,12 +47,12 @@ export class ShardCalls<Call, Reply> {
     { clock, shardsPerCall }: OwnerCallPorts,
     private readonly options: ShardCallsOptions<Call, Reply>,
   ) {
-    const { callsMax, sizeMax, sizeOf } = options;
+    const { callsMax, sizeMax, measureSize } = options;
     this.commits = new GroupCommit(shardsPerCall, {
       clock,
       itemsMax: callsMax,
       bytesMax: sizeMax,
-      bytesOf: sizeOf,
+      measureBytes: measureSize,
       inFlightMax: IN_FLIGHT_MAX,
       send: (calls) => this.send(calls),
     });

@@ -123,9 +123,9 @@ export class OutboxCopier {
   private async ask(ready: readonly ShardProgress[], last: readonly ShardProgress[]): Promise<void> {
     const { queue } = this.options;
     const all = [...last, ...ready];
-    const turnOf = (progress: ShardProgress) => progress.turn(ready.includes(progress));
+    const buildTurn = (progress: ShardProgress) => progress.turn(ready.includes(progress));
     try {
-      this.take(await queue.record(all.map(turnOf)), all);
+      this.take(await queue.record(all.map(buildTurn)), all);
       this.failures = 0;
     } catch (error) {
       if (isOutage(error)) return this.noteQueueFailure(error);
@@ -145,7 +145,7 @@ export class OutboxCopier {
     }
     const idle = new Set(asked);
     for (const batch of answer.batches) {
-      const shares = this.sharesOf(batch, asked);
+      const shares = this.pickShares(batch, asked);
       for (const { progress } of shares) {
         idle.delete(progress);
         progress.isBusy = true;
@@ -158,7 +158,7 @@ export class OutboxCopier {
   }
 
   /** The pieces of the batch that belong to the requested shards. */
-  private sharesOf(batch: RecordBatch, asked: readonly ShardProgress[]): Share[] {
+  private pickShares(batch: RecordBatch, asked: readonly ShardProgress[]): Share[] {
     return batch.pieces.flatMap((piece) => {
       const progress = asked.find(({ shard }) => shard === piece.shard);
       return progress === undefined ? [] : [{ progress, piece }];

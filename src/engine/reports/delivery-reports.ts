@@ -58,7 +58,7 @@ export class DeliveryReports {
   }
 
   private note({ tenantId, jobId, type, result }: DeliveryReport, channel: ChannelName): void {
-    this.ports.telemetry.count("messages", { channel, outcome: outcomeOf(type) });
+    this.ports.telemetry.count("messages", { channel, outcome: nameOutcome(type) });
     if (!BAD_NEWS.has(type)) return;
     this.failures.note(tenantId, "a message failed after its hand-over", () => {
       const error = maskedText(String(result["error"] ?? result["diagnostic"] ?? ""));
@@ -115,6 +115,6 @@ function isNews(result: ObserveResult | "given up"): boolean {
 }
 
 /** A job that failed after its hand-over is told from one that was never handed over. */
-function outcomeOf(type: EventType): string {
+function nameOutcome(type: EventType): string {
   return type === "failed" ? "failed_later" : type;
 }

@@ -61,7 +61,7 @@ export class Retries implements JobRetries {
     return outcomes;
   }
 
-  async contentOf(tenant: Tenant, jobId: string): Promise<JobContent | null> {
+  async findContent(tenant: Tenant, jobId: string): Promise<JobContent | null> {
     const waiting = await this.ports.queue.waitingContent(tenant, jobId);
     const found = waiting ?? (await this.failureContent(tenant, jobId));
     if (found === null) return null;

@@ -70,7 +70,7 @@ export class JobScheduler implements JobSchedule {
     const giveUpAtMs = clock.monotonicMs() + OWNER_MS;
     for (;;) {
       const result = await queue.cancel(tenant, jobId);
-      if (result === "unknown") return this.outcomeOf(await this.recorded(tenant, jobId));
+      if (result === "unknown") return this.toCancelOutcome(await this.recorded(tenant, jobId));
       if (result === "canceled") {
         if (before !== null) await this.discard(tenant, before);
         return result;
@@ -85,7 +85,7 @@ export class JobScheduler implements JobSchedule {
     return this.ports.eventStore.job(tenantId, jobId);
   }
 
-  private outcomeOf(recorded: JobRecord | null): CancelOutcome {
+  private toCancelOutcome(recorded: JobRecord | null): CancelOutcome {
     if (recorded === null) return "unknown";
     const isCanceled = recorded.status === "suppressed" && recorded.result?.["reason"] === "canceled";
     return isCanceled ? "canceled" : "ended";

@@ -256,7 +256,7 @@ function getJobContent(ports: RetryPorts, kinds: readonly ContentKind[]): Endpoi
     fails: { 404: OPERATOR_NOT_FOUND },
     async handle({ params: { id, job_id } }) {
       const tenant = await tenantOf(ports, id);
-      const content = await ports.retries.contentOf(tenant, job_id);
+      const content = await ports.retries.findContent(tenant, job_id);
       const kind = kinds.find(({ channel }) => channel === content?.channel);
       const shown = content === null ? null : ((await kind?.show(tenant, content.payload)) ?? null);
       if (shown === null)

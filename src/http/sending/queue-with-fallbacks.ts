@@ -1,6 +1,6 @@
 import { fallbackId } from "../../domain/jobs/fallback.ts";
 import type { ChannelName } from "../../domain/jobs/job.ts";
-import { type Idempotency, quotaOf } from "../../domain/jobs/queue.ts";
+import { type Idempotency, toQueueQuota } from "../../domain/jobs/queue.ts";
 import type { Tenant } from "../../domain/tenants/tenant.ts";
 import type { Exchange } from "../exchange.ts";
 import type { FrontDoor } from "../front-door.ts";
@@ -34,7 +34,7 @@ export async function queueWithFallbacks(door: FrontDoor, exchange: Exchange, se
   const jobId = door.ports.jobIds.next();
   exchange.queues(jobId);
   const common = { tenant, requestsPerMinute: null, exchange };
-  const quota = quotaOf(tenant.plan);
+  const quota = toQueueQuota(tenant.plan);
   const queued: string[] = [];
   const withdraw = () => withdrawAll(door, tenant, queued);
   for (const [at, { dueMs }] of shownFallbacks(jobId, body).entries()) {

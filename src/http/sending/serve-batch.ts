@@ -1,6 +1,6 @@
 import { isOutage } from "../../domain/errors.ts";
 import type { Batch, BatchOutcome, BatchResult, NoRoom } from "../../domain/jobs/batch.ts";
-import { type QueueShare, quotaOf } from "../../domain/jobs/queue.ts";
+import { type QueueShare, toQueueQuota } from "../../domain/jobs/queue.ts";
 import type { Tenant } from "../../domain/tenants/tenant.ts";
 import { isJsonObject } from "../../domain/texts/json.ts";
 import { type Span, traceInLog } from "../../domain/tracing.ts";
@@ -92,7 +92,7 @@ async function readBatch(door: FrontDoor, exchange: Exchange, reading: Reading):
   const { body, idempotency } = await readSend(door, exchange, tenant, { channel, scope, bounds: BATCH_BOUNDS });
   const read = readBatchBody(body);
   const { plan } = tenant;
-  const quota = quotaOf(plan);
+  const quota = toQueueQuota(plan);
   const nowMs = door.ports.clock.nowMs();
   const traced = traceparent === undefined ? {} : { traceparent };
   const messages = new BatchMessages(door, tenant, {
@@ -108,7 +108,7 @@ async function readBatch(door: FrontDoor, exchange: Exchange, reading: Reading):
     idempotency,
     size: read.messages.length,
     make: (from, ids) => messages.make(from, ids),
-    refusalOf: (noRoom) => REFUSALS[noRoom],
+    describeRefusal: (noRoom) => REFUSALS[noRoom],
     onQueued(jobs) {
       exchange.jobsQueued += jobs;
       countAccepted(door, channel, jobs);

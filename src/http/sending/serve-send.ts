@@ -1,5 +1,5 @@
 import type { Content } from "../../domain/content-store.ts";
-import { type Idempotency, type NewJob, quotaOf } from "../../domain/jobs/queue.ts";
+import { type Idempotency, type NewJob, toQueueQuota } from "../../domain/jobs/queue.ts";
 import type { Tenant } from "../../domain/tenants/tenant.ts";
 import type { Json } from "../../domain/texts/json.ts";
 import { ApiError } from "../api-error.ts";
@@ -68,7 +68,7 @@ export async function serveSend(door: FrontDoor, exchange: Exchange, kind: SendK
   }
   const { plan } = tenant;
   const jobId = door.ports.jobIds.next();
-  const job = { jobId, channel: kind.channel, ...acceptance.job, quota: quotaOf(plan), idempotency };
+  const job = { jobId, channel: kind.channel, ...acceptance.job, quota: toQueueQuota(plan), idempotency };
   if (acceptance.charge !== undefined) {
     await door.admit(exchange, tenant);
     return queueCharged(door, exchange, { tenant, job, contents: acceptance.contents, charge: acceptance.charge });

@@ -44,23 +44,23 @@ export function expositionText(text: string): string {
 
 /** One text for all processes; the main one's parts come first. */
 export async function summedMetrics(parts: readonly MetricsParts[]): Promise<string> {
-  return expositionText(await sumOf(parts).metrics());
+  return expositionText(await sumParts(parts).metrics());
 }
 
 /** What remains of processes that have ended: counts and durations, without which the sums would fall. */
 export function departedMetrics(parts: readonly MetricsParts[]): Promise<MetricsParts> {
   const lasting = parts.map((all) => all.filter(({ type }) => LASTING.has(String(type))));
-  return sumOf(lasting).getMetricsAsJSON();
+  return sumParts(lasting).getMetricsAsJSON();
 }
 
 const LASTING: ReadonlySet<string> = new Set(["counter", "histogram"]);
 
-function sumOf(parts: readonly MetricsParts[]) {
+function sumParts(parts: readonly MetricsParts[]) {
   return AggregatorRegistry.aggregate(
-    parts.map((all) => all.map((metric) => ({ ...metric, aggregator: aggregatorOf(metric.name) }))),
+    parts.map((all) => all.map((metric) => ({ ...metric, aggregator: chooseAggregator(metric.name) }))),
   );
 }
 
-function aggregatorOf(name: string): "sum" | "min" | "max" | "first" {
+function chooseAggregator(name: string): "sum" | "min" | "max" | "first" {
   return NOT_SUMMED.find(([names]) => names.test(name))?.[1] ?? "sum";
 }

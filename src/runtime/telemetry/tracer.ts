@@ -1,13 +1,13 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { Random } from "../../domain/random.ts";
 import {
+  formatTraceparent,
   parseTraceparent,
   type Span,
   type SpanEnd,
   type SpanKind,
   type TraceContext,
   type Tracer,
-  traceparentOf,
 } from "../../domain/tracing.ts";
 import type { EndedSpan } from "./otlp-json.ts";
 
@@ -63,7 +63,7 @@ export class SampledTracer implements Tracer {
     const startMs = this.nowMs();
     const { exporter } = this.options;
     return {
-      traceparent: traceparentOf({ traceId, spanId }),
+      traceparent: formatTraceparent({ traceId, spanId }),
       end: ({ owner, attributes, error }: SpanEnd) => {
         const endMs = Math.max(startMs, this.nowMs());
         exporter.take({ name, kind, traceId, spanId, parentSpanId, startMs, endMs, attributes, error }, owner);

@@ -37,7 +37,7 @@ export class AnalystRelay {
   ) {}
 
   static async open(server: ClickHouseAddress): Promise<AnalystRelay> {
-    const all = await rowsOf(server, "SELECT lower(name) FROM system.functions FORMAT TSV");
+    const all = await fetchRows(server, "SELECT lower(name) FROM system.functions FORMAT TSV");
     const functions = all.trim().split("\n");
     return new AnalystRelay(server, new Set(functions.filter((name) => !isCallable(name))));
   }
@@ -70,7 +70,7 @@ export class AnalystRelay {
   /** The statement as the server writes it. */
   private async rewritten(sql: string, signal: AbortSignal): Promise<string> {
     try {
-      return await rowsOf(this.server, `SELECT formatQuerySingleLine(${sqlString(sql)}) FORMAT RawBLOB`, signal);
+      return await fetchRows(this.server, `SELECT formatQuerySingleLine(${sqlString(sql)}) FORMAT RawBLOB`, signal);
     } catch (error) {
       const { code, type, reason } = EngineError.from(error);
       // Our own wrapping of the statement is none of the analyst's business.
@@ -150,7 +150,7 @@ async function ask(
   throw EngineError.from(new Error(await text(answer)));
 }
 
-async function rowsOf(server: ClickHouseAddress, sql: string, signal?: AbortSignal): Promise<string> {
+async function fetchRows(server: ClickHouseAddress, sql: string, signal?: AbortSignal): Promise<string> {
   return await text(await ask(server, sql, signal === undefined ? {} : { signal }));
 }
 

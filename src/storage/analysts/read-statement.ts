@@ -1,6 +1,6 @@
 import { EngineError } from "../clickhouse/engine-error.ts";
 import { isBeforeParenthesis, isCallable, isReadSetting, isResultFormat, isSystemTable } from "./read-names.ts";
-import { isName, isSign, isWord, type Token, tokensOf } from "./statement-tokens.ts";
+import { isName, isSign, isWord, type Token, tokenize } from "./statement-tokens.ts";
 
 /** A statement that an analyst may run. */
 export interface ReadStatement {
@@ -27,7 +27,7 @@ export type Unavailable = ReadonlySet<string>;
  * folder, where one of those writes a file.
  */
 export function readStatement(text: string, unavailable: Unavailable): ReadStatement {
-  const tokens = oneStatement(tokensOf(text));
+  const tokens = oneStatement(tokenize(text));
   const { body, format, settings } = withoutTail(text, tokens);
   checkBody(body, unavailable);
   const last = body.at(-1);
@@ -46,7 +46,7 @@ export function readStatement(text: string, unavailable: Unavailable): ReadState
  * statement differently than the engine does, this check notices.
  */
 export function checkRewritten(text: string, unavailable: Unavailable): void {
-  const tokens = oneStatement(tokensOf(text));
+  const tokens = oneStatement(tokenize(text));
   const { body, format, settings } = withoutTail(text, tokens);
   checkBody(body, unavailable);
   if (format !== null || settings.size > 0) throw readonly("FORMAT and SETTINGS stand at the end of a statement");
@@ -79,7 +79,7 @@ function withoutTail(text: string, tokens: readonly Token[]): Tail & { readonly 
     if (token.kind === "sign" && ")]}".includes(token.text)) depth -= 1;
     const beginsSettings = isSettings(tokens, at);
     if (depth !== 0 || !(isWord(token, "format") || beginsSettings)) continue;
-    const tail = tailOf(text, tokens, at);
+    const tail = parseTail(text, tokens, at);
     if (tail !== null) return { body: tokens.slice(0, at), ...tail };
     // A second clause is refused below; looking for more would read to the end again for each.
     if (beginsSettings) break;
@@ -88,7 +88,7 @@ function withoutTail(text: string, tokens: readonly Token[]): Tail & { readonly 
 }
 
 /** Null if the tokens are anything else, or more than that. */
-function tailOf(text: string, tokens: readonly Token[], from: number): Tail | null {
+function parseTail(text: string, tokens: readonly Token[], from: number): Tail | null {
   let format: string | null = null;
   const settings = new Map<string, string>();
   let at = from;

@@ -13,7 +13,7 @@ import type { PgColumn } from "drizzle-orm/pg-core";
 export function among(column: PgColumn, values: readonly (string | number)[]): SQL {
   // The comparison takes the collation from the column.
   const type = column.getSQLType().replace(/ COLLATE .*/, "");
-  return sql`${column} = any(${arrayOf(values)}::${sql.raw(type)}[])`;
+  return sql`${column} = any(${formatArray(values)}::${sql.raw(type)}[])`;
 }
 
 /** The rows in their order, for one insertion each piece: its length is a power of two. */
@@ -26,6 +26,6 @@ export function* insertPieces<R>(rows: readonly R[]): Generator<R[]> {
 }
 
 /** As PostgreSQL writes it (8.15.2). */
-function arrayOf(values: readonly unknown[]): string {
+function formatArray(values: readonly unknown[]): string {
   return `{${values.map((value) => `"${String(value).replace(/["\\]/g, "\\$&")}"`).join(",")}}`;
 }

@@ -13,7 +13,7 @@ export interface Token {
  * depends on: they come as words and punctuation. Throws `EngineError` wherever the two might differ: heredocs, variables,
  * non-ASCII quotes and spaces, nested comments, a backslash in a quoted name.
  */
-export function tokensOf(text: string): readonly Token[] {
+export function tokenize(text: string): readonly Token[] {
   const tokens: Token[] = [];
   if (text.includes("\0")) throw unreadable("there is a NUL: write it as \\0, within quotes");
   TOKEN.lastIndex = 0;

@@ -9,7 +9,7 @@ import { createZstdCompress, createZstdDecompress } from "node:zlib";
 import { extract, type Pack, pack } from "tar-stream";
 import { hasCode } from "../../domain/has-code.ts";
 import { allOnDisk, onDisk } from "../on-disk.ts";
-import { type Entry, PARTS, type Part, partOf } from "./parts.ts";
+import { type Entry, findPart, PARTS, type Part } from "./parts.ts";
 
 /** The layout of backup files. A reader refuses one that it does not know. */
 const BACKUP_FORMAT = 1;
@@ -179,7 +179,7 @@ async function read(file: string, take: Take, shown = file): Promise<Manifest> {
       const { name, type, size = 0 } = entry.header;
       if (manifest !== null) throw new BackupError("something follows its manifest");
       if (name === MANIFEST) {
-        manifest = parseManifest(await textOf(entry, size));
+        manifest = parseManifest(await readText(entry, size));
         continue;
       }
       const isFolder = type === "directory";
@@ -217,7 +217,7 @@ async function* counted(content: AsyncIterable<Buffer>, onChunk: (chunk: Buffer)
   }
 }
 
-async function textOf(content: AsyncIterable<Buffer>, size: number): Promise<string> {
+async function readText(content: AsyncIterable<Buffer>, size: number): Promise<string> {
   if (size > MANIFEST_BYTES_MAX) throw new BackupError("its manifest is too large");
   const chunks: Buffer[] = [];
   for await (const chunk of content) chunks.push(chunk);
@@ -243,7 +243,7 @@ function parseManifest(text: string): Manifest {
 function requireSafe(path: string, type: string | null | undefined): void {
   const isKnown = type === "file" || type === "directory";
   const isInside = path !== "" && path.split("/").every((name) => name !== "" && name !== "." && name !== "..");
-  if (!isKnown || !isInside || path.includes("\0") || partOf(path) === null) {
+  if (!isKnown || !isInside || path.includes("\0") || findPart(path) === null) {
     throw new BackupError(`it holds "${path}", which is no part of a data folder`);
   }
 }
@@ -287,7 +287,7 @@ class Counts {
   }
 
   private of(path: string) {
-    return this.known(partOf(path) ?? "secrets");
+    return this.known(findPart(path) ?? "secrets");
   }
 
   private known(part: Part) {

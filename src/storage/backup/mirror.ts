@@ -1,6 +1,6 @@
 import { constants, copyFile, lstat, mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { eachOf } from "./each-of.ts";
+import { forEachName } from "./each-of.ts";
 import { unlessMissing } from "./missing.ts";
 
 /** File systems note times in steps of up to two seconds. */
@@ -39,7 +39,7 @@ export class Mirror {
       if (entry.isDirectory()) await this.folder(join(path, entry.name), signal);
       else if (entry.isFile()) files.push(join(path, entry.name));
     }
-    await eachOf(files, (file) => this.file(file).catch(unlessMissing), signal);
+    await forEachName(files, (file) => this.file(file).catch(unlessMissing), signal);
     await Promise.all(Array.from(gone, (name) => rm(join(to, name), { recursive: true, force: true })));
   }
 

@@ -36,7 +36,7 @@ export interface Entry {
 }
 
 /** The part that a path of the data folder belongs to, or null. */
-export function partOf(path: string): Part | null {
+export function findPart(path: string): Part | null {
   const [first = "", ...below] = path.split("/");
   if (below.length === 0) return FOLDERS[first] ?? "secrets";
   return FOLDERS[first] ?? null;
@@ -46,7 +46,7 @@ export function partOf(path: string): Part | null {
  * What a backup of `home` holds, where nothing writes to it: of a stopped start, or of the copy that a running one made. One
  * part after the other. `lengths` has the lengths of the files that still grow, by path.
  */
-export async function* entriesOf(
+export async function* listEntries(
   home: string,
   lengths: ReadonlyMap<string, number> = new Map(),
 ): AsyncGenerator<Entry> {

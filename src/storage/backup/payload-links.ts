@@ -3,8 +3,8 @@ import { constants, copyFile, link, mkdir, readdir, rename } from "node:fs/promi
 import { basename, dirname, join } from "node:path";
 import { hasCode } from "../../domain/has-code.ts";
 import { ASIDE, lookAtStored } from "../set-aside.ts";
-import { draftOf } from "../whole-file.ts";
-import { eachOf } from "./each-of.ts";
+import { nameDraft } from "../whole-file.ts";
+import { forEachName } from "./each-of.ts";
 import { unlessMissing } from "./missing.ts";
 import { isLeftOut, STAGING } from "./parts.ts";
 
@@ -33,7 +33,7 @@ export class PayloadLinks {
     // Before the list is read: what is not in the one is in the other.
     await mkdir(join(folder, STORED_SINCE), { mode: 0o700 });
     const names = (await namesIn(from)).filter((name) => !isLeftOut(name));
-    await eachOf(names, async (found) => {
+    await forEachName(names, async (found) => {
       const name = found.endsWith(ASIDE) ? found.slice(0, -ASIDE.length) : found;
       await lookAtStored(join(from, name), (path) => linkOrCopy(path, join(to, name)));
     });
@@ -49,7 +49,7 @@ export class PayloadLinks {
   async finish(): Promise<void> {
     const noted = join(this.folder, STORED_BEFORE_CUT);
     const names = (await namesIn(noted)).filter((name) => !isLeftOut(name));
-    await eachOf(names, (name) => rename(join(noted, name), join(this.folder, PAYLOADS, name)));
+    await forEachName(names, (name) => rename(join(noted, name), join(this.folder, PAYLOADS, name)));
   }
 }
 
@@ -63,7 +63,7 @@ export async function noteStored(path: string): Promise<void> {
   const note = join(notes, basename(path));
   // A note of an earlier storing is replaced at once, so that there is never none. If it is the same file already, the draft
   // stays, and is left out.
-  const draft = draftOf(note);
+  const draft = nameDraft(note);
   const isNoted = await lookAtStored(path, (name) => linkOrCopy(name, draft).then(() => true));
   if (isNoted) await rename(draft, note).catch(unlessMissing);
 }

@@ -67,7 +67,7 @@ export async function startClickHouseChild(options: ClickHouseChildOptions): Pro
       await sleep(clock, AGAIN_MS);
       continue;
     }
-    const url = urlOf(config.port);
+    const url = buildUrl(config.port);
     return {
       address: { url, user: OWN_USER, password },
       analysts: analyst === null ? null : { url, user: ANALYST, password: theirs },
@@ -120,11 +120,11 @@ async function answers(
   const headers = { "x-clickhouse-user": OWN_USER, "x-clickhouse-key": password, connection: "close" };
   while (!signal.aborted) {
     const within = AbortSignal.any([signal, AbortSignal.timeout(ASK_MS)]);
-    const asked = fetch(urlOf(port), { method: "POST", headers, body: "SELECT 1", signal: within });
+    const asked = fetch(buildUrl(port), { method: "POST", headers, body: "SELECT 1", signal: within });
     if (await asked.then((answer) => answer.ok).catch(() => false)) return;
     await sleep(clock, 25, signal);
   }
 }
 
-const urlOf = (port: number) => `http://127.0.0.1:${port}`;
+const buildUrl = (port: number) => `http://127.0.0.1:${port}`;
 const randomPassword = () => randomBytes(32).toString("base64url");

@@ -84,7 +84,7 @@ function usersXml({ password, analyst }: ClickHouseConfig): string {
       </grants>
     </default>
     ${userXml(OWN_USER, password, "default")}
-    ${analyst === null ? "" : userXml(ANALYST, analyst.password, "analyst", grantsOf(analyst))}
+    ${analyst === null ? "" : userXml(ANALYST, analyst.password, "analyst", buildGrants(analyst))}
   </users>
 </clickhouse>
 `;
@@ -102,7 +102,7 @@ function userXml(name: string, password: string, profile: string, grants: readon
     </${name}>`;
 }
 
-function grantsOf({ database }: AnalystUser): readonly string[] {
+function buildGrants({ database }: AnalystUser): readonly string[] {
   return [
     `SELECT ON ${database}.*`,
     "SELECT ON information_schema.*",

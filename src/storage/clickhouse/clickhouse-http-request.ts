@@ -18,7 +18,7 @@ export async function clickHouseHttpQuery(
 ): Promise<Omit<AnalystQuery, "signal">> {
   const url = new URL(request.url);
   const asked = url.searchParams;
-  const body = request.method === "POST" ? await bodyOf(request) : "";
+  const body = request.method === "POST" ? await readBody(request) : "";
   const text = [asked.get("query") ?? "", body].filter((part) => part !== "").join("\n");
   const statement = readStatement(text, scope.unavailable);
   const format = statement.format ?? asked.get("default_format") ?? request.headers.get("x-clickhouse-format");
@@ -29,9 +29,9 @@ export async function clickHouseHttpQuery(
     statement,
     isGzipped,
     members: {
-      ...membersOf(asked),
-      ...Object.fromEntries(Array.from(statement.settings, ([name, literal]) => [name, valueOf(literal)])),
-      database: databaseOf(request, asked, scope.database),
+      ...readMembers(asked),
+      ...Object.fromEntries(Array.from(statement.settings, ([name, literal]) => [name, readLiteral(literal)])),
+      database: readDatabase(request, asked, scope.database),
       query_id: /^[\w.:-]{1,128}$/.test(queryId) ? queryId : crypto.randomUUID(),
       ...(format === null ? {} : { default_format: format }),
       ...(isGzipped ? { enable_http_compression: "1" } : {}),
@@ -76,7 +76,7 @@ const PROTOCOL: ReadonlySet<string> = new Set([
 ]);
 
 /** Settings, values of placeholders, and of what the protocol knows besides, what the answer depends on. */
-function membersOf(asked: URLSearchParams): Record<string, string> {
+function readMembers(asked: URLSearchParams): Record<string, string> {
   const members: Record<string, string> = {};
   for (const [name, value] of asked) {
     if (name.startsWith("param_")) members[paramName(name)] = value;
@@ -95,7 +95,7 @@ function membersOf(asked: URLSearchParams): Record<string, string> {
 const ESCAPES: Readonly<Record<string, string>> = { n: "\n", t: "\t", r: "\r", 0: "\0" };
 
 /** Of a literal, as the address has it. */
-function valueOf(literal: string): string {
+function readLiteral(literal: string): string {
   if (!literal.startsWith("'")) return literal;
   return literal.slice(1, -1).replace(/\\([^])|''/g, (_, escaped?: string) => {
     return escaped === undefined ? "'" : (ESCAPES[escaped] ?? escaped);
@@ -103,7 +103,7 @@ function valueOf(literal: string): string {
 }
 
 /** In another database, unqualified names would mean tables that must not be read. */
-function databaseOf(request: Request, asked: URLSearchParams, database: string): string {
+function readDatabase(request: Request, asked: URLSearchParams, database: string): string {
   const named = asked.get("database") ?? request.headers.get("x-clickhouse-database") ?? "";
   if (named === "" || named === database) return database;
   throw new EngineError(81, "UNKNOWN_DATABASE", `Only the database ${database} can be connected to here`);
@@ -121,7 +121,7 @@ function checkCompression(name: string, value: string): void {
   throw new EngineError(48, "NOT_IMPLEMENTED", `${why} (HTTP compression with gzip works)`);
 }
 
-async function bodyOf(request: Request): Promise<string> {
+async function readBody(request: Request): Promise<string> {
   if (/^multipart\//i.test(request.headers.get("content-type") ?? ""))
     throw new EngineError(48, "NOT_IMPLEMENTED", "Multipart requests are not taken: send query and param_* in the URL");
   const bytes = new Uint8Array(await request.arrayBuffer());

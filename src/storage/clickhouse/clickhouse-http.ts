@@ -122,12 +122,12 @@ class AnalystPassword {
   private waiting = 0;
 
   constructor(password: string) {
-    this.digest = digestOf(password);
+    this.digest = computeDigest(password);
   }
 
   /** If the password is wrong or missing, rejects with `EngineError` after a delay. Wrong ones wait in line. */
   async check(request: Request): Promise<void> {
-    if (this.isRight(credentialsOf(request))) return;
+    if (this.isRight(readCredentials(request))) return;
     if (this.waiting >= WRONG_WAITING_MAX) throw BUSY;
     this.waiting += 1;
     this.wrong = this.wrong.then(() => delay(WRONG_MS));
@@ -138,7 +138,7 @@ class AnalystPassword {
 
   /** Every credential given, in any place, must be right. */
   private isRight({ users, passwords }: Credentials): boolean {
-    const right = passwords.filter((password) => timingSafeEqual(digestOf(password), this.digest));
+    const right = passwords.filter((password) => timingSafeEqual(computeDigest(password), this.digest));
     return passwords.length > 0 && right.length === passwords.length && users.every((user) => USERS.has(user));
   }
 }
@@ -148,7 +148,7 @@ interface Credentials {
   readonly passwords: readonly string[];
 }
 
-function credentialsOf(request: Request): Credentials {
+function readCredentials(request: Request): Credentials {
   const asked = new URL(request.url).searchParams;
   const basic = /^Basic +([\w+/=-]+)$/i.exec(request.headers.get("authorization") ?? "")?.[1];
   const [, user, password] = /^([^:]*):([^]*)$/.exec(Buffer.from(basic ?? "", "base64").toString()) ?? [];
@@ -163,7 +163,7 @@ const given = (...values: readonly (string | null | undefined)[]) =>
   values.filter((value) => value !== null && value !== undefined);
 
 /** Digests have equal length, so the comparison takes the same time for all. */
-const digestOf = (text: string) => createHash("sha256").update(text).digest();
+const computeDigest = (text: string) => createHash("sha256").update(text).digest();
 
 const WRONG = new EngineError(
   516,

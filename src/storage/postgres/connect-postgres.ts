@@ -32,7 +32,7 @@ const SESSION = {
  * replaces connections that went silent when it is told.
  */
 export async function connectPostgres(url: string): Promise<OpenDatabase> {
-  const place = placeOf(url);
+  const place = formatLocation(url);
   const connect = () =>
     new SQL({
       url,
@@ -51,7 +51,7 @@ export async function connectPostgres(url: string): Promise<OpenDatabase> {
 }
 
 /** `host:port/database` of the URL: the part that may be shown. */
-function placeOf(url: string): string {
+function formatLocation(url: string): string {
   const parsed = URL.parse(url);
   if (parsed === null || !/^postgres(ql)?:$/.test(parsed.protocol)) {
     throw new ConfigurationError("DATABASE_URL must have the form postgres://user:password@host:5432/database.");

@@ -8,7 +8,7 @@ export function rowsToRead(limit: number): number {
 }
 
 /** Makes a page of rows read with `rowsToRead(limit)`. `cursor` identifies a row; the next page begins after it. */
-export function pageOf<Row, Item>(
+export function buildPage<Row, Item>(
   rows: readonly Row[],
   limit: number,
   { item, cursor }: { item: (row: Row) => Item; cursor: (row: Row) => string },

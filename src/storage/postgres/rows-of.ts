@@ -1,5 +1,5 @@
 /** The rows of a statement's answer: the drivers answer with the rows, or with an object that has them. */
-export function rowsOf(answer: unknown): readonly Readonly<Record<string, unknown>>[] {
+export function readRows(answer: unknown): readonly Readonly<Record<string, unknown>>[] {
   const rows: unknown = Array.isArray(answer) ? answer : Reflect.get(Object(answer), "rows");
   // A SELECT or RETURNING answers with objects by column name.
   return Array.isArray(rows) ? (rows as readonly Readonly<Record<string, unknown>>[]) : [];

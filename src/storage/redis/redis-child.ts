@@ -68,7 +68,7 @@ export async function startRedisChild(options: RedisChildOptions): Promise<Redis
     }
     await isWhole();
     return {
-      address: addressOf(listener),
+      address: toAddress(listener),
       get pid() {
         return kept.pid;
       },
@@ -147,7 +147,7 @@ function clientOptions(listener: RedisListener) {
   }
 }
 
-function addressOf(listener: RedisListener): RedisChild["address"] {
+function toAddress(listener: RedisListener): RedisChild["address"] {
   return listener.kind === "socket"
     ? listener
     : { kind: "url", url: `redis://:${listener.password}@127.0.0.1:${listener.port}` };

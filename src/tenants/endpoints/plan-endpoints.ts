@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { type Plan, queueShareOf, TENANT_ID } from "../../domain/tenants/tenant.ts";
+import { getQueueShare, type Plan, TENANT_ID } from "../../domain/tenants/tenant.ts";
 import { ApiError } from "../../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
 import type { PathParameter } from "../../http/parameters.ts";
@@ -88,7 +88,7 @@ export function planEndpoints({
 }
 
 function toPlan(name: string, body: Static<typeof planBody>): Plan {
-  const share = queueShareOf(name);
+  const share = getQueueShare(name);
   return {
     name,
     requestsPerMinute: body.requests_per_minute,

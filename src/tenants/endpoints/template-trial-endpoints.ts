@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import type { ChannelName } from "../../domain/jobs/job.ts";
-import { quotaOf } from "../../domain/jobs/queue.ts";
+import { toQueueQuota } from "../../domain/jobs/queue.ts";
 import type { TemplateRecord } from "../../domain/tenants/template-record.ts";
 import type { Tenant, TenantDirectory } from "../../domain/tenants/tenant.ts";
 import { isJsonObject, type JsonObject } from "../../domain/texts/json.ts";
@@ -114,7 +114,7 @@ function testEndpoints(ports: Ports, kinds: readonly TemplateKind[], params: Par
       if (self !== null) requireOwnSend(door, exchange, self, kind.channel);
       const job = jobOf(tenant, kind, slug, body);
       const { jobIds } = door.ports;
-      const named = { jobId: jobIds.next(), channel: kind.channel, quota: quotaOf(tenant.plan), idempotency };
+      const named = { jobId: jobIds.next(), channel: kind.channel, quota: toQueueQuota(tenant.plan), idempotency };
       const accepted = await acceptJob(door, { tenant, requestsPerMinute: null, job: { ...named, ...job }, exchange });
       return answerAccepted(door, exchange, tenant, accepted);
     },

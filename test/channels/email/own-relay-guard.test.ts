@@ -52,7 +52,7 @@ function guardOver(...answers: readonly (readonly string[])[]): { guard: Outboun
   };
   return {
     asked,
-    guard: new NetworkGuard({ allow: ["127.0.0.2/31"], publicAllowed: true, addressesOf: resolveAddresses }),
+    guard: new NetworkGuard({ allow: ["127.0.0.2/31"], publicAllowed: true, resolveHost: addressesOf: resolveAddresses }),
   };
 }
 
@@ -98,7 +98,7 @@ describe("a tenant's own relay inside the platform", () => {
     expect(await deliver(channel, owner(platform.url))).toMatchObject(FORBIDDEN);
     expect([platform.connections, platform.reached.get("MAIL")]).toEqual([1, 1]);
     // Nor do its results count for or against the platform's relay.
-    expect(channel.relayOf(owner(platform.url))?.key).not.toBe(channel.relayOf(aTenant())?.key ?? "");
+    expect(channel.findRelay(owner(platform.url))?.key).not.toBe(channel.findRelay(aTenant())?.key ?? "");
   });
 });
 
@@ -136,7 +136,7 @@ describe("a name that changes its address", () => {
       new NetworkGuard({
         allow: [],
         publicAllowed: true,
-        addressesOf: () => Promise.reject(Object.assign(new Error(code), { code })),
+        resolveHost: () => Promise.reject(Object.assign(new Error(code), { code })),
       });
     const hanging: OutboundGuard = { routeTo: () => new Promise(() => {}) };
     for (const ownRelays of [failing("ENOTFOUND"), failing("EAI_AGAIN"), hanging]) {

@@ -300,12 +300,12 @@ test("a message for one server too many waits without costing an attempt", async
 
 test("a relay is named without its credentials, and known by them", () => {
   const channel = aChannel("smtp://platform:secret@relay.test:2525");
-  expect(channel.relayOf(aTenant())).toEqual({
+  expect(channel.findRelay(aTenant())).toEqual({
     key: "smtp://platform:secret@relay.test:2525",
     name: "relay.test:2525",
     isOwn: false,
   });
-  expect(channel.relayOf(owner("smtps://me:mine@mx.acme.test"))).toEqual({
+  expect(channel.findRelay(owner("smtps://me:mine@mx.acme.test"))).toEqual({
     key: "own smtps://me:mine@mx.acme.test",
     name: "mx.acme.test:465",
     isOwn: true,

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "bun:test";
-import { verdictOf } from "../../../src/engine/dispatch/relay-breaker.ts";
+import { judgeRelay } from "../../../src/engine/dispatch/relay-breaker.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";
 import {
   ACCEPTED,
@@ -60,7 +60,7 @@ test.each([
   expect(calls.length).toBe(5);
   expect(telemetry.counted).toContain('chat_numbers_paused{"why":"failing"}');
   expect(telemetry.lines.filter((line) => line.includes("fails for a phone number"))).toHaveLength(1);
-  expect(channel.relayOf()).toEqual({ key: url, name: new URL(url).host, isOwn: false });
+  expect(channel.findRelay()).toEqual({ key: url, name: new URL(url).host, isOwn: false });
 });
 
 test("the API counts as away once several numbers fail, with no answer in between", async () => {
@@ -88,7 +88,7 @@ test("a number whose calls are not answered pauses alone, too, and is no outage 
   const channel = channelTo(url, { timeoutMs: 20 });
   for (let i = 0; i < 3; i += 1) {
     const outcome = await channel.deliver(chatJob(), numbered("777"), LIVE);
-    expect(verdictOf(outcome, false)).toBe("nothing");
+    expect(judgeRelay(outcome, false)).toBe("nothing");
   }
   expect(channel.paceMs(numbered("777"))).toBeGreaterThan(0);
   expect(channel.paceMs(numbered("778"))).toBe(0);

@@ -71,7 +71,7 @@ function chat({ jobs = {}, isBroken = false }: { jobs?: Record<string, JobAddres
     windows: queue.replyWindows,
     suppressions: { follow: async (...asked) => void followed.push(asked) },
     owners: new NumberOwners({ read: () => stores.registry.ownNumbers(), clock: systemClock }),
-    references: { jobsOf: async (ids) => ids.map((id) => jobs[id] ?? null) },
+    references: { findReferencedJobs: async (ids) => ids.map((id) => jobs[id] ?? null) },
     news: {
       async tell(told) {
         if (isBroken) throw new UnavailableError("the desk is away");

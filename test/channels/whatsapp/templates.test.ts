@@ -327,7 +327,7 @@ test("a call of the provider's about a template changes every list of its accoun
   };
   const parts = new CallbackParts({
     messages: { record: async (all) => all.length },
-    accounts: { note: async () => undefined, numbersOf: async () => [] },
+    accounts: { note: async () => undefined, findNumbers: async () => [] },
     owners: { of: async () => new Map() },
     news: { tell: async () => undefined },
     templates: front.registry.chatTemplates,

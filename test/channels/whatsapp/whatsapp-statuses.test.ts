@@ -330,7 +330,9 @@ describe("statuses of unknown messages", () => {
   test("are held in bounded memory, leave nothing behind, and are dropped in the end", async () => {
     const clock = new VirtualClock();
     let looks = 0;
-    const references = { jobsOf: async (ids: readonly string[]) => ((looks += ids.length), ids.map(() => null)) };
+    const references = {
+      findReferencedJobs: async (ids: readonly string[]) => ((looks += ids.length), ids.map(() => null)),
+    };
     const held = statusesFor({ clock, references });
     const before = await stored();
     for (let call = 0; call < 13; call += 1) await held.take(flood(1_000, 1_000 * call));
@@ -356,7 +358,9 @@ describe("statuses of unknown messages", () => {
     let isKnown = false;
     const away = statusesFor({
       clock,
-      references: { jobsOf: async (ids) => ids.map(() => (isKnown ? { tenantId: "acme", jobId: sent.jobId } : null)) },
+      references: {
+        findReferencedJobs: async (ids) => ids.map(() => (isKnown ? { tenantId: "acme", jobId: sent.jobId } : null)),
+      },
       queue: {
         observe: (tenant, observation) =>
           isAway ? Promise.reject(new UnavailableError("away")) : queue.observe(tenant, observation),
@@ -415,7 +419,9 @@ describe("statuses of unknown messages", () => {
     const sent = await newChatJob(true);
     const away = statusesFor({ queue: { observe: () => Promise.reject(new UnavailableError("away")) } });
     await expect(report([[sent, "read"]], away)).rejects.toBeInstanceOf(UnavailableError);
-    const lost = statusesFor({ references: { jobsOf: () => Promise.reject(new UnavailableError("away")) } });
+    const lost = statusesFor({
+      references: { findReferencedJobs: () => Promise.reject(new UnavailableError("away")) },
+    });
     await expect(report([[{ ...sent, isNamed: false }, "read"]], lost)).rejects.toBeInstanceOf(UnavailableError);
     expect([away.held, lost.held]).toEqual([0, 0]);
     await handOver([sent]);

@@ -36,7 +36,7 @@ function buildBatch(tenantId: string, changes: Partial<Batch> = {}): Batch {
       });
       return { messages, next };
     },
-    refusalOf: (noRoom) => noRoom,
+    describeRefusal: (noRoom) => noRoom,
     onQueued: () => undefined,
     ...changes,
   };

@@ -5,8 +5,8 @@ import { AWAITED, type Awaited, fallbackId, fallbackIds, jobsBefore } from "../.
 import type { JobRecord } from "../../../src/domain/jobs/job.ts";
 import type { JsonObject } from "../../../src/domain/texts/json.ts";
 import {
+  decideFallback,
   type FallbackMoment,
-  turnOf,
   UNFINISHED_MS_MAX,
   wasReceived,
 } from "../../../src/engine/dispatch/fallback-decision.ts";
@@ -26,7 +26,7 @@ function aJob(record: Partial<JobRecord> = {}): JobRecord {
 
 function turn(before: readonly (JobRecord | null)[], moment: Partial<FallbackMoment> = {}) {
   const fallback = { mainJobId: MAIN, number: before.length, afterMs: 10 * MINUTE_MS, unless: ["delivered"] } as const;
-  return turnOf({ fallback, before, dueMs: NOW_MS, nowMs: NOW_MS, ...moment });
+  return decideFallback({ fallback, before, dueMs: NOW_MS, nowMs: NOW_MS, ...moment });
 }
 
 test("the ids of a message's fallbacks follow from its own, and are no others of its batch", () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { QueuedJob } from "../../../src/domain/jobs/job.ts";
-import { RelayBreaker, verdictOf } from "../../../src/engine/dispatch/relay-breaker.ts";
+import { judgeRelay, RelayBreaker } from "../../../src/engine/dispatch/relay-breaker.ts";
 import { SeededRandom } from "../../support/seeded-random.ts";
 
 let made = 0;
@@ -66,20 +66,20 @@ test("one probe runs at a time, each failed one doubles the wait up to half a mi
 
 test("a delivery that never reached the relay, or that we broke off, does not count", () => {
   const retry = { kind: "retry", why: "", relay: "mx.test" } as const;
-  expect(verdictOf({ ...retry, isUncounted: true }, false)).toBe("nothing");
-  expect(verdictOf(retry, true)).toBe("nothing");
-  expect(verdictOf(retry, false)).toBe("answer");
-  expect(verdictOf({ ...retry, isSilence: true }, true)).toBe("silence");
-  expect(verdictOf({ kind: "failed", error: "550", relay: "mx.test" }, false)).toBe("answer");
-  expect(verdictOf({ kind: "delivered", result: {} }, false)).toBe("answer");
-  expect(verdictOf({ kind: "away", why: "" }, false)).toBe("away");
+  expect(judgeRelay({ ...retry, isUncounted: true }, false)).toBe("nothing");
+  expect(judgeRelay(retry, true)).toBe("nothing");
+  expect(judgeRelay(retry, false)).toBe("answer");
+  expect(judgeRelay({ ...retry, isSilence: true }, true)).toBe("silence");
+  expect(judgeRelay({ kind: "failed", error: "550", relay: "mx.test" }, false)).toBe("answer");
+  expect(judgeRelay({ kind: "delivered", result: {} }, false)).toBe("answer");
+  expect(judgeRelay({ kind: "away", why: "" }, false)).toBe("away");
 });
 
 test("a message that fails, or is put off, before its relay is asked says nothing about the relay", () => {
-  const failed = verdictOf({ kind: "failed", error: "the template is gone" }, false);
+  const failed = judgeRelay({ kind: "failed", error: "the template is gone" }, false);
   expect(failed).toBe("unasked");
-  expect(verdictOf({ kind: "retry", why: "its pass could not be made" }, false)).toBe("unasked");
-  expect(verdictOf({ kind: "retry", why: "too fast", isUncounted: true }, false)).toBe("unasked");
+  expect(judgeRelay({ kind: "retry", why: "its pass could not be made" }, false)).toBe("unasked");
+  expect(judgeRelay({ kind: "retry", why: "too fast", isUncounted: true }, false)).toBe("unasked");
   const breaker = new RelayBreaker();
   for (let i = 0; i < 3; i += 1) breaker.judge("away", aJob(), false);
   breaker.halfOpen();

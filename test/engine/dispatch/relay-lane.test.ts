@@ -103,12 +103,12 @@ test("a relay with a delivery in flight is not forgotten, however many others ar
   const channel = {
     name: "email",
     slots: 1,
-    relayOf: ({ tenantId }) => ({ key: tenantId, name: tenantId, isOwn: true }),
+    findRelay: ({ tenantId }) => ({ key: tenantId, name: tenantId, isOwn: true }),
     deliver: async () => ({ kind: "delivered", result: {} }) as const,
   } satisfies Channel;
   const random = new SeededRandom(1);
   const slots = new ChannelSlots({ channel, clock: new VirtualClock(), random, telemetry: new QuietTelemetry() });
-  const findLane = (tenantId: string) => slots.laneOf(aTenant({ tenantId }));
+  const findLane = (tenantId: string) => slots.getLane(aTenant({ tenantId }));
   const [busy, idle] = [findLane("busy"), findLane("idle")];
   busy?.begin(aWaiter(), true);
   for (let i = 0; i < 4_096; i += 1) findLane(`t-${i}`);
@@ -120,12 +120,12 @@ test("a job whose relay was reported away counts an attempt only where the relay
   const channel = {
     name: "email",
     slots: 1,
-    relayOf: () => ({ key: "smtp://mta", name: "mta:25", isOwn: false }),
+    findRelay: () => ({ key: "smtp://mta", name: "mta:25", isOwn: false }),
     deliver: async () => ({ kind: "delivered", result: {} }) as const,
   } satisfies Channel;
   const random = new SeededRandom(1);
   const slots = new ChannelSlots({ channel, clock: new VirtualClock(), random, telemetry: new QuietTelemetry() });
-  const lane = slots.laneOf(aTenant());
+  const lane = slots.getLane(aTenant());
   if (lane === null) throw new Error("there is no lane");
   const answerAnother = () => {
     const slot = lane.begin(aWaiter(), false);

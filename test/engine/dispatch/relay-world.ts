@@ -52,14 +52,14 @@ class RelayChannel implements Channel {
     this.relayConnections = connections;
   }
 
-  relayOf({ tenantId, emailSender }: Tenant): Relay {
+  findRelay({ tenantId, emailSender }: Tenant): Relay {
     const name = emailSender?.smtpUrl ?? "platform";
     return { key: name, name: `${tenantId} to ${name}`, isOwn: name !== "platform" };
   }
 
   async deliver(job: QueuedJob, tenant: Tenant, signal: AbortSignal): Promise<Outcome> {
     const { clock, acceptedAtMs } = this.world;
-    const { key: relay } = this.relayOf(tenant);
+    const { key: relay } = this.findRelay(tenant);
     while (this.connectionsInUse(relay) >= this.relayConnections) {
       if (signal.aborted) return { kind: "retry", why: "its turn did not come", isUncounted: true, isUnsent: true };
       await new Promise<void>((resolve) => {

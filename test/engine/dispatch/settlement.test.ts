@@ -3,7 +3,7 @@ import { UnavailableError } from "../../../src/domain/errors.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
 import type { QueuedJob } from "../../../src/domain/jobs/job.ts";
 import type { Outcome } from "../../../src/domain/jobs/outcome.ts";
-import { settlementOf } from "../../../src/engine/dispatch/settlement.ts";
+import { toSettlement } from "../../../src/engine/dispatch/settlement.ts";
 import { Settler } from "../../../src/engine/dispatch/settler.ts";
 import { eventually } from "../../support/eventually.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
@@ -24,7 +24,7 @@ function settle(outcome: Exclude<Outcome, { kind: "away" }>, told: Told = {}) {
   const jobId = new JobIds(clock, random).next();
   const of = { tenantId: "acme", entryId: "1-0", recipient, suppressed: null, payload: "{}" } as const;
   const job: QueuedJob = { ...of, jobId, channel: "whatsapp", attempts };
-  return settlementOf({ job, outcome, wasStarted: true, reportsNameReference }, clock, random);
+  return toSettlement({ job, outcome, wasStarted: true, reportsNameReference }, clock, random);
 }
 
 test("the provider's reference is passed on when reports name it, and kept nowhere else", () => {

@@ -21,6 +21,6 @@ test("each channel has a name and a lower-case letter of its own", () => {
 
 test("an unknown channel and an unknown letter are refused", () => {
   const letters = new ChannelLetters(CHANNELS);
-  expect(() => letters.letterOf("fax")).toThrow('unknown channel "fax"');
-  expect(() => letters.channelOf("z")).toThrow('unknown letter "z"');
+  expect(() => letters.toLetter("fax")).toThrow('unknown channel "fax"');
+  expect(() => letters.toChannel("z")).toThrow('unknown letter "z"');
 });

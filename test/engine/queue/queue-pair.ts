@@ -105,7 +105,9 @@ export class QueuePair {
     const differing = Object.keys({ ...held, ...expected }).filter((key) => !Bun.deepEquals(held[key], expected[key]));
     expect(differing.map((key) => [key, held[key]])).toEqual(differing.map((key) => [key, expected[key]]));
     const told = await Promise.all(this.jobs.map(({ tenant, job }) => this.redis.queue.job(tenant, job.jobId)));
-    expect(await this.redis.queue.jobsOf(REFERENCES)).toEqual(await this.port.jobsOf(REFERENCES));
+    expect(await this.redis.queue.findReferencedJobs(REFERENCES)).toEqual(
+      await this.port.findReferencedJobs(REFERENCES),
+    );
     const expectedJobs = this.jobs.map(({ tenant, job }) => this.port.job(tenant, job.jobId));
     expect(told).toEqual(await Promise.all(expectedJobs));
   }

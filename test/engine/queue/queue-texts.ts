@@ -80,7 +80,7 @@ function* shardTexts(shard: ShardState, nowMs: number): Generator<[string, Dumpe
   for (const [tenantQueue, { entries }] of shard.tenantQueues) {
     yield [
       `box:${storedName(tenantQueue)}`,
-      lasting([...entries].map(([id, entry]) => [id, ["p", entryText(entry, letters.letterOf(entry.channel))]])),
+      lasting([...entries].map(([id, entry]) => [id, ["p", entryText(entry, letters.toLetter(entry.channel))]])),
     ];
   }
   yield* nonEmpty("ready", [...shard.ready].map(storedName).toSorted());
@@ -98,7 +98,7 @@ function* shardTexts(shard: ShardState, nowMs: number): Generator<[string, Dumpe
     "parked",
     [...shard.parked].map(([jobId, { tenantQueue, entry, lentUnder }]) => {
       const mark = lentUnder === undefined ? "" : `!${lentUnder}`;
-      return [jobId, `${storedName(tenantQueue)}${mark} ${entryText(entry, letters.letterOf(entry.channel))}`];
+      return [jobId, `${storedName(tenantQueue)}${mark} ${entryText(entry, letters.toLetter(entry.channel))}`];
     }),
   );
   yield* hash(
@@ -195,7 +195,7 @@ function lasting(value: unknown): DumpedKey {
 
 function storedName(tenantQueue: string): string {
   const { tenantId, channel } = tenantQueueOf(tenantQueue);
-  return `${tenantId}/${letters.letterOf(channel)}`;
+  return `${tenantId}/${letters.toLetter(channel)}`;
 }
 
 function* bucketTexts({ jobs }: ShardState): Generator<[string, DumpedKey]> {
@@ -222,7 +222,7 @@ function recordText({
   ...count
 }: StoredJob): string {
   const letter = isHeldPending ? "q" : STATUS_LETTER[status];
-  const head = `${tenantId} ${letters.letterOf(channel)}${letter}${recordCount(count)}${placeText(`${entryId ?? ""}${life === undefined ? "" : `@${life.began}:${life.atMs}`}`, tries)}`;
+  const head = `${tenantId} ${letters.toLetter(channel)}${letter}${recordCount(count)}${placeText(`${entryId ?? ""}${life === undefined ? "" : `@${life.began}:${life.atMs}`}`, tries)}`;
   const lines = events.map((event) => `${EVENT_LETTER[event.type]}${event.eventId} ${encodeResult(event.result)}`);
   const waiting = kept.map((report) => `!${EVENT_LETTER[report.type]} ${encodeResult(report.result)}`);
   const ending = result === null ? "" : encodeResult(result);
@@ -244,9 +244,9 @@ function rowText({ tenantId, jobId, channel, eventId, type, result, finished }: 
           STATUS_LETTER[finished.status],
           finished.attempts,
           finished.result,
-          ...endingOf({ jobId, channel: letters.letterOf(channel) }, finished),
+          ...endingOf({ jobId, channel: letters.toLetter(channel) }, finished),
         ];
-  return JSON.stringify([tenantId, jobId, letters.letterOf(channel), eventId, EVENT_LETTER[type], result, ...ending]);
+  return JSON.stringify([tenantId, jobId, letters.toLetter(channel), eventId, EVENT_LETTER[type], result, ...ending]);
 }
 
 /** A record leaves out waits of which there were none. */

@@ -76,7 +76,7 @@ test("every verb works on a Redis Cluster, for tenants of many shards at once", 
     expect((await queue.job(tenant, jobId))?.events.map(({ type }) => type)).toEqual(["sent", "delivered"]);
     await queue.release(lease);
   }
-  const found = await queue.jobsOf(tenants.map((_, i) => `wamid.${i}`));
+  const found = await queue.findReferencedJobs(tenants.map((_, i) => `wamid.${i}`));
   expect(found.map((address) => address?.tenantId)).toEqual(tenants.map(({ tenantId }) => tenantId));
   const recorder = await queue.acquire(0, "recorder", "test", null);
   if (recorder === null) throw new Error("the lease is taken");
@@ -140,7 +140,7 @@ test("a hanging node does not hold up a settlement of a shard on another one, wh
   expect(watching.lines.filter((line) => line.startsWith("warn"))).toHaveLength(1);
   await eventually("references are kept again", async () => {
     await other.settle(lease, named);
-    return (await other.jobsOf(["hung.1", "hung.2"])).every((found) => found?.tenantId === "tenant-9");
+    return (await other.findReferencedJobs(["hung.1", "hung.2"])).every((found) => found?.tenantId === "tenant-9");
   });
   await eventually("it is told of", () => watching.lines.at(-1)?.startsWith("info"));
   await other.stop();

@@ -44,13 +44,13 @@ test("a message's job is found by its reference once settled, whichever tenant i
   const ids = [await accept(one.tenant), await accept(two.tenant)];
   await queue.settle(one.lease, [named(first(await pullOne(one.lease, "acme")), "wamid.one")]);
   await queue.settle(two.lease, [named(first(await pullOne(two.lease, "büro")), "wamid.two")]);
-  expect(await queue.jobsOf(["wamid.two", "wamid.none", "wamid.one", "wamid.two"])).toEqual([
+  expect(await queue.findReferencedJobs(["wamid.two", "wamid.none", "wamid.one", "wamid.two"])).toEqual([
     { tenantId: "büro", jobId: ids[1] ?? "" },
     null,
     { tenantId: "acme", jobId: ids[0] ?? "" },
     { tenantId: "büro", jobId: ids[1] ?? "" },
   ]);
-  expect(await queue.jobsOf([])).toEqual([]);
+  expect(await queue.findReferencedJobs([])).toEqual([]);
 });
 
 test("a failed job can have a reference, too, and a repeat changes nothing", async () => {
@@ -60,7 +60,7 @@ test("a failed job can have a reference, too, and a repeat changes nothing", asy
   const end = { status: "failed", result: {}, event: { type: "failed", result: {} } } as const;
   const settlement: Settlement = { kind: "final", job, ...end, providerRef: "wamid.failed" };
   for (let again = 0; again < 2; again += 1) await queue.settle(lease, [settlement]);
-  expect(await queue.jobsOf(["wamid.failed"])).toEqual([{ tenantId: "acme", jobId }]);
+  expect(await queue.findReferencedJobs(["wamid.failed"])).toEqual([{ tenantId: "acme", jobId }]);
 });
 
 test("an owner without the lease can still store references", async () => {
@@ -70,7 +70,7 @@ test("an owner without the lease can still store references", async () => {
   await queue.release(lease);
   await acquire(tenant.shard, "dispatcher");
   expect(await queue.settle(lease, [named(job, "wamid.fenced")])).toBe(FENCED);
-  expect(await queue.jobsOf(["wamid.fenced"])).toEqual([{ tenantId: "acme", jobId }]);
+  expect(await queue.findReferencedJobs(["wamid.fenced"])).toEqual([{ tenantId: "acme", jobId }]);
 });
 
 test("a job is not settled before its reference is stored", async () => {
@@ -85,7 +85,7 @@ test("a job is not settled before its reference is stored", async () => {
   expect((await queue.job(tenant, two.jobId))?.status).toBe("running");
   await redis.client.del(keys);
   expect(await queue.settle(lease, [named(two, "wamid.again")])).toBe("settled");
-  expect(await queue.jobsOf(["wamid.again"])).toEqual([{ tenantId: "acme", jobId: ids[1] ?? "" }]);
+  expect(await queue.findReferencedJobs(["wamid.again"])).toEqual([{ tenantId: "acme", jobId: ids[1] ?? "" }]);
 });
 
 test("each of thousands is found in one call, and none leads to another's job", async () => {
@@ -99,10 +99,10 @@ test("each of thousands is found in one call, and none leads to another's job", 
       batch.map((job, i) => named(job, references[at + i] ?? "")),
     );
   }
-  const found = await queue.jobsOf(references);
+  const found = await queue.findReferencedJobs(references);
   expect(found.map((address) => address?.jobId)).toEqual(jobs.map(({ jobId }) => jobId));
   const strangers = references.map((reference) => `${reference}.`);
-  expect((await queue.jobsOf(strangers)).every((address) => address === null)).toBe(true);
+  expect((await queue.findReferencedJobs(strangers)).every((address) => address === null)).toBe(true);
 }, 90_000);
 
 test("a reference is found for the promised time, by processes whose clocks differ, and expires with its hour", async () => {
@@ -111,7 +111,7 @@ test("a reference is found for the promised time, by processes whose clocks diff
   await queue.settle(lease, [named(first(await pullOne(lease, "acme")), "wamid.kept")]);
   for (const aheadMs of [-engineLimits.providerRefHourMs, 0, limits.providerRefKeptMs]) {
     const ahead = await queueAhead(aheadMs);
-    expect(await ahead.jobsOf(["wamid.kept"])).toEqual([{ tenantId: "acme", jobId }]);
+    expect(await ahead.findReferencedJobs(["wamid.kept"])).toEqual([{ tenantId: "acme", jobId }]);
     await ahead.stop();
   }
   const keys = await redis.client.keys("wb:{ref*");
@@ -130,7 +130,7 @@ test("a full Redis does not prevent a settlement with a reference", async () => 
   await redis.client.config("SET", "maxmemory", "1mb");
   try {
     expect(await queue.settle(lease, [named(job, "wamid.full")])).toBe("settled");
-    expect(await queue.jobsOf(["wamid.full"])).toEqual([{ tenantId: "acme", jobId }]);
+    expect(await queue.findReferencedJobs(["wamid.full"])).toEqual([{ tenantId: "acme", jobId }]);
   } finally {
     await redis.client.config("SET", "maxmemory", "0");
   }

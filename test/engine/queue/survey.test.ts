@@ -95,10 +95,10 @@ test("a recipient's jobs are found with all tenants, wherever they wait, behind 
   // Ids of one millisecond have no order of their own.
   const owners = { [waits]: "beta", [ends]: "acme", [parks]: "acme" };
   expect(await look()).toEqual(newestFirst([parks, ends, waits]).map((id) => `${owners[id]} ${id}`));
-  for (const id of [parks, ends]) expect(await queue.ownerOf(shards, id)).toMatchObject({ tenantId: "acme" });
-  expect(await queue.ownerOf(shards, waits)).toMatchObject({ tenantId: "beta" });
+  for (const id of [parks, ends]) expect(await queue.findOwner(shards, id)).toMatchObject({ tenantId: "acme" });
+  expect(await queue.findOwner(shards, waits)).toMatchObject({ tenantId: "beta" });
   expect(
-    await queue.ownerOf(
+    await queue.findOwner(
       shards,
       waits.replace(/.$/, (last) => (last === "0" ? "1" : "0")),
     ),
@@ -168,7 +168,7 @@ test("one long queue does not hide the other tenants' jobs from a search", async
   const shards = at.tenant.shard + 1;
   const { jobs, isIncomplete } = await queue.waitingAnywhere(shards, { ...ANY_JOB, recipient });
   expect([listIds(jobs), isIncomplete]).toEqual([[other], true]);
-  expect(await queue.ownerOf(shards, behind)).toEqual(at.tenant);
+  expect(await queue.findOwner(shards, behind)).toEqual(at.tenant);
 });
 
 test("a job keeps its latest tries, and its end takes them along", async () => {

@@ -91,7 +91,7 @@ export class FakeEventStore
     return { finishedJobs: 0, events: 0, payloads: 0, isComplete: true };
   }
 
-  async ownerOf(): Promise<string | null> {
+  async findOwner(): Promise<string | null> {
     if (this.failure !== null) throw this.failure;
     return null;
   }

@@ -244,7 +244,7 @@ export class FakeQueue
     return { unfinished: own.length, unrecorded: 0, isIncomplete: false };
   }
 
-  async ownerOf(_shards: number, jobId: string): Promise<TenantRef | null> {
+  async findOwner(_shards: number, jobId: string): Promise<TenantRef | null> {
     const found = this.queued.find(({ job }) => job.jobId === jobId);
     return found === undefined ? null : { tenantId: found.tenantId, shard: 0 };
   }

@@ -184,7 +184,7 @@ export class Front {
         clock,
         telemetry,
       }),
-      retries: { retry: async () => new Map(), contentOf: async () => null },
+      retries: { retry: async () => new Map(), findContent: async () => null },
       clock,
       random,
       jobIds: new JobIds(clock, random),

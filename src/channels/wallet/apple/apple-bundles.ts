@@ -1,4 +1,4 @@
-import { appleSignerOf, type PlatformCredentials } from "../../../domain/channels/platform.ts";
+import { type PlatformCredentials, resolveAppleSigner } from "../../../domain/channels/platform.ts";
 import type { Unusable } from "../../../domain/channels/wallet.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import type { Tenant } from "../../../domain/tenants/tenant.ts";
@@ -46,7 +46,7 @@ export class AppleBundles implements BundleMaker, TokenSigner {
    * than the pass; devices do not know the pass under that type.
    */
   async findSigner(pass: Pass, tenant: Tenant): Promise<PassSigner | Unusable> {
-    const credentials = appleSignerOf(tenant, this.options.platform);
+    const credentials = resolveAppleSigner(tenant, this.options.platform);
     if (credentials === null) {
       const where = `PUT /dash/api/tenants/${tenant.tenantId}/credentials/apple`;
       return { why: `the wallet channel has no credentials for Apple's passes; they are set by ${where}` };

@@ -1,4 +1,4 @@
-import { googleIssuerOf, type PlatformCredentials } from "../../../domain/channels/platform.ts";
+import { type PlatformCredentials, resolveGoogleIssuer } from "../../../domain/channels/platform.ts";
 import type { GoogleContent, GoogleIssuer, Unusable } from "../../../domain/channels/wallet.ts";
 import type { Health } from "../../../domain/health.ts";
 import type { Outcome } from "../../../domain/jobs/outcome.ts";
@@ -54,7 +54,7 @@ export class GoogleWallet implements GooglePasses, SaveLinks {
    */
   async deliver(pass: Pass, payload: GoogleTask, tenant: Tenant, signal: AbortSignal): Promise<Outcome> {
     const content = requireGoogleContent(pass);
-    const issuer = googleIssuerOf(tenant, this.options.platform);
+    const issuer = resolveGoogleIssuer(tenant, this.options.platform);
     if (issuer === null) return { kind: "failed", error: NO_CREDENTIALS.why };
     if (!isIssuedBy(issuer, pass)) return { kind: "failed", error: OTHER_ISSUER };
     const barred = await this.links.barred(tenant, content);
@@ -91,7 +91,7 @@ export class GoogleWallet implements GooglePasses, SaveLinks {
   }
 
   buildLink(pass: Pass, tenant: Tenant): string | Unusable {
-    const issuer = googleIssuerOf(tenant, this.options.platform);
+    const issuer = resolveGoogleIssuer(tenant, this.options.platform);
     if (issuer === null) return NO_CREDENTIALS;
     // The holder would see Google's refusal of the link.
     return isIssuedBy(issuer, pass)
@@ -114,7 +114,7 @@ export class GoogleWallet implements GooglePasses, SaveLinks {
 
   /** Returns null if there are no credentials. */
   private findCaller(tenant: Tenant): Caller | null {
-    const issuer = googleIssuerOf(tenant, this.options.platform);
+    const issuer = resolveGoogleIssuer(tenant, this.options.platform);
     if (issuer === null) return null;
     const signal = AbortSignal.any([this.stopped.signal, AbortSignal.timeout(walletLimits.googleRequestTimeoutMs)]);
     return { issuer, urgency: "request", signal };

@@ -3,7 +3,7 @@ import {
   isJsonObject,
   type Json,
   type JsonObject,
-  numberOf,
+  toNumber,
   writtenOut,
 } from "../../../domain/texts/json.ts";
 
@@ -32,7 +32,7 @@ function isGooglesOwn(name: string, value: Json): boolean {
 
 /** Whether the value is an explicit default. */
 function isEmpty(value: Json): boolean {
-  if (value === null || value === false || value === "" || numberOf(value) === 0) return true;
+  if (value === null || value === false || value === "" || toNumber(value) === 0) return true;
   if (Array.isArray(value)) return value.length === 0;
   return isJsonObject(value) && Object.keys(value).length === 0;
 }
@@ -44,8 +44,8 @@ function isSame(sent: Json, held: Json): boolean {
   }
   if (typeof sent === "string" && typeof held === "string") return sent === held || isSameEnum(sent, held);
   // 64-bit numbers come back as strings.
-  const number = numberOf(sent);
-  if (number !== null && number === numberOf(held)) return true;
+  const number = toNumber(sent);
+  if (number !== null && number === toNumber(held)) return true;
   return sent === held || (isScalar(sent) && isScalar(held) && writtenOut(sent) === writtenOut(held));
 }
 
@@ -62,5 +62,5 @@ function isSameEnum(sent: string, held: string): boolean {
 }
 
 function isScalar(value: Json): boolean {
-  return typeof value === "string" || numberOf(value) !== null;
+  return typeof value === "string" || toNumber(value) !== null;
 }

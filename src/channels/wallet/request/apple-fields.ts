@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import type { PassStyle } from "../../../domain/channels/wallet.ts";
-import { isJsonObject, type Json, type JsonObject, numberOf } from "../../../domain/texts/json.ts";
+import { isJsonObject, type Json, type JsonObject, toNumber } from "../../../domain/texts/json.ts";
 import { enumOf } from "../../../http/schemas.ts";
 import { walletLimits } from "../limits.ts";
 import { readDate } from "./apple-values.ts";
@@ -68,7 +68,7 @@ const MEMBERS: Kinds = {
   ),
   row: kind(
     (value, field) => {
-      const row = numberOf(value);
+      const row = toNumber(value);
       if (row === 0 || row === 1) return row;
       return fault(field, "must be 0 or 1");
     },
@@ -147,7 +147,7 @@ function readField(item: Json, path: string, keys: Set<string>): Checked<JsonObj
 }
 
 function readValue(value: Json, path: string): Checked<Json> {
-  if (numberOf(value) !== null) return checkNumber(value, path) ?? value;
+  if (toNumber(value) !== null) return checkNumber(value, path) ?? value;
   if (typeof value === "string") return readText(value, path);
   return fault(path, "must be a string or a number");
 }
@@ -162,7 +162,7 @@ function valueMisfit(field: JsonObject, path: string): Fault | null {
   if (numberStyle !== undefined && currencyCode !== undefined) {
     return fault(`${path}.numberStyle`, "cannot stand beside currencyCode: a field has one of them");
   }
-  if ((numberStyle !== undefined || currencyCode !== undefined) && numberOf(value) === null) {
+  if ((numberStyle !== undefined || currencyCode !== undefined) && toNumber(value) === null) {
     return fault(`${path}.value`, "must be a number where numberStyle or currencyCode is given");
   }
   return null;

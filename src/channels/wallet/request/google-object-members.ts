@@ -1,5 +1,5 @@
 import type { GoogleKind } from "../../../domain/channels/wallet.ts";
-import { isJsonArray, isJsonObject, type Json, type JsonObject, numberOf } from "../../../domain/texts/json.ts";
+import { isJsonArray, isJsonObject, type Json, type JsonObject, toNumber } from "../../../domain/texts/json.ts";
 import { type Checked, checkEach, Fault, fault, readFilledText } from "./readers.ts";
 
 /**
@@ -42,7 +42,7 @@ export function readPoints(value: Json, field: string): Checked<Json> {
 export function readMoney(value: Json, field: string): Checked<Json> {
   if (!isJsonObject(value)) return fault(field, "must be an object");
   const { micros = null, currencyCode = null } = value;
-  const isInteger = typeof micros === "string" ? /^-?\d{1,19}$/.test(micros) : Number.isInteger(numberOf(micros));
+  const isInteger = typeof micros === "string" ? /^-?\d{1,19}$/.test(micros) : Number.isInteger(toNumber(micros));
   if (!isInteger) return fault(`${field}.micros`, "must be an integer: the amount in millionths");
   const code = readFilledText(currencyCode, `${field}.currencyCode`);
   return code instanceof Fault ? code : value;

@@ -6,7 +6,7 @@ import {
   isJsonObject,
   type Json,
   type JsonObject,
-  numberOf,
+  toNumber,
 } from "../../../domain/texts/json.ts";
 import { parseUrl } from "../../../domain/texts/parse-url.ts";
 import type { ErrorCode } from "../../../http/error-codes.ts";
@@ -100,7 +100,7 @@ export function choiceReader<T extends string>(allowed: readonly T[]): (value: J
 
 export function numberBetween(min: number, max: number): Reader {
   return (value, field) => {
-    const number = numberOf(value) ?? Number.NaN;
+    const number = toNumber(value) ?? Number.NaN;
     if (number >= min && number <= max) return checkNumber(value, field) ?? value;
     return fault(field, `must be a number from ${min} to ${max}`);
   };
@@ -108,7 +108,7 @@ export function numberBetween(min: number, max: number): Reader {
 
 export function integerBetween(min: number, max: number): Reader {
   return (value, field) => {
-    const number = numberOf(value) ?? Number.NaN;
+    const number = toNumber(value) ?? Number.NaN;
     if (Number.isInteger(number) && number >= min && number <= max) return number;
     return fault(field, `must be an integer from ${min} to ${max}`);
   };
@@ -169,7 +169,7 @@ export const readGoogleColour: Reader = (value, field) => {
 /** Finds a text or number anywhere in the value that PostgreSQL or another JSON reader refuses; null: there is none. */
 export function checkJson(value: Json, field: string): Fault | null {
   if (typeof value === "string") return checkText(value, field);
-  if (numberOf(value) !== null) return checkNumber(value, field);
+  if (toNumber(value) !== null) return checkNumber(value, field);
   if (isJsonArray(value)) return firstFault(value.entries(), ([i, item]) => checkJson(item, `${field}[${i}]`));
   if (!isJsonObject(value)) return null;
   return firstFault(
@@ -180,7 +180,7 @@ export function checkJson(value: Json, field: string): Fault | null {
 
 /** A number that PostgreSQL keeps digit by digit, without an exponent. */
 export function checkNumber(value: Json, field: string): Fault | null {
-  if (!Number.isFinite(numberOf(value))) return fault(field, "must be a smaller number");
+  if (!Number.isFinite(toNumber(value))) return fault(field, "must be a smaller number");
   const isLong = isExactNumber(value) && value.rawJSON.length > EXACT_CHARS_MAX;
   return isLong ? fault(field, "has too many digits for a number: send it as a string") : null;
 }

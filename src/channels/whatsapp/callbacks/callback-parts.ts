@@ -102,7 +102,7 @@ export class CallbackParts {
 
   private async findOwners({ phoneNumberId, accountId, displayNumber }: CallbackPart): Promise<readonly string[]> {
     const { owners, accounts, platform } = this.ports;
-    const named = phoneNumberId ?? (accountId === null ? null : await accounts.numbersOf(accountId, displayNumber));
+    const named = phoneNumberId ?? (accountId === null ? null : await accounts.findNumbers(accountId, displayNumber));
     const numbers = new Set(typeof named === "string" ? [named] : (named ?? []));
     // Several tenants send from it.
     if (platform.whatsapp !== null) numbers.delete(platform.whatsapp.phoneNumberId);

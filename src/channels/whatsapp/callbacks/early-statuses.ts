@@ -92,7 +92,7 @@ export class EarlyStatuses {
 
   private async look(due: readonly (readonly [string, Held])[]): Promise<void> {
     try {
-      const jobs = await this.ports.references.jobsOf(due.map(([messageId]) => messageId));
+      const jobs = await this.ports.references.findReferencedJobs(due.map(([messageId]) => messageId));
       await Promise.all(due.map(([messageId, held], i) => this.settle(messageId, held, jobs[i] ?? null)));
     } catch (error) {
       this.report(error);

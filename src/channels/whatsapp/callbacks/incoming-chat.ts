@@ -110,7 +110,7 @@ export class IncomingChat {
   private async jobsAnsweredBy(messages: readonly ChatMessage[]): Promise<ReadonlyMap<string, JobAddress>> {
     const ids = [...new Set(messages.flatMap(({ said }) => said.answers ?? []))];
     if (ids.length === 0) return new Map();
-    const jobs = await this.ports.references.jobsOf(ids);
+    const jobs = await this.ports.references.findReferencedJobs(ids);
     return new Map(ids.flatMap((id, i) => (jobs[i] ? [[id, jobs[i]] as const] : [])));
   }
 }

@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import type { Clock } from "../../../domain/clock.ts";
 import { limits } from "../../../domain/limits.ts";
-import { socketAddressOf } from "../../../domain/texts/host.ts";
+import { toSocketAddress } from "../../../domain/texts/host.ts";
 
 /** An answer proves that the service is reachable for this long. */
 const PROOF_MS = 30_000;
@@ -49,7 +49,7 @@ export class Reachability {
 
   private connects(): Promise<boolean> {
     return new Promise((resolve) => {
-      const socket = connect(socketAddressOf(this.service));
+      const socket = connect(toSocketAddress(this.service));
       const late = this.clock.setTimer(limits.chatConnectMs, () => end(false));
       const end = (isReached: boolean) => {
         late.cancel();

@@ -94,7 +94,7 @@ export class WhatsappStatuses {
   private async jobsById(statuses: readonly WhatsappStatus[]): Promise<ReadonlyMap<string, JobAddress>> {
     const ids = [...new Set(statuses.map(({ messageId }) => messageId))];
     if (ids.length === 0) return new Map();
-    const jobs = await this.ports.references.jobsOf(ids);
+    const jobs = await this.ports.references.findReferencedJobs(ids);
     return new Map(ids.flatMap((id, i) => (jobs[i] ? [[id, jobs[i]] as const] : [])));
   }
 

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { isJsonObject, type Json, type JsonObject, numberOf, writtenOut } from "../../../domain/texts/json.ts";
+import { isJsonObject, type Json, type JsonObject, toNumber, writtenOut } from "../../../domain/texts/json.ts";
 import { complaintAboutMembers, presentMembers } from "../../../http/sending/acceptance.ts";
 import { chatLimits } from "../limits.ts";
 import { complaintAbout, TemplateValue } from "./value-rules.ts";
@@ -119,7 +119,7 @@ function complaintAboutTyped(value: JsonObject, where: string): string | null {
   if (typeof code !== "string" || !CURRENCY.test(code)) {
     return `${where}.code must be a currency's code of three letters, such as EUR`;
   }
-  return Number.isSafeInteger(numberOf(amount))
+  return Number.isSafeInteger(toNumber(amount))
     ? null
     : `${where}.amount_1000 must be a whole number: the amount times 1,000`;
 }
@@ -142,7 +142,7 @@ function readTyped(value: JsonObject): CurrencyValue | TimeValue | null {
   const { type, fallback_value, code, amount_1000 } = value;
   if (typeof fallback_value !== "string") return null;
   if (type === "date_time") return { type, fallback_value };
-  const amount = numberOf(amount_1000);
+  const amount = toNumber(amount_1000);
   return type === "currency" && typeof code === "string" && amount !== null
     ? { type, fallback_value, code, amount_1000: amount }
     : null;

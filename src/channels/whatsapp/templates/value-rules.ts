@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { CONTROL, CONTROL_IN_LINES } from "../../../domain/texts/control-characters.ts";
-import { EXACT_CHARS_MAX, isExactNumber, type Json, numberOf } from "../../../domain/texts/json.ts";
+import { EXACT_CHARS_MAX, isExactNumber, type Json, toNumber } from "../../../domain/texts/json.ts";
 import { NOT_BLANK } from "../../../http/schemas.ts";
 import { chatLimits } from "../limits.ts";
 
@@ -19,7 +19,7 @@ const BLANKS_IN_A_ROW = / {5}/;
  */
 export function complaintAbout(value: unknown, charsMax: number): string | null {
   if (typeof value === "boolean") return null;
-  const number = numberOf(value);
+  const number = toNumber(value);
   if (number !== null) {
     // The digits would arrive, but the caller's own JSON may have rounded them already.
     const isSafe = Number.isInteger(number) ? Number.isSafeInteger(number) : Number.isFinite(number);

@@ -74,8 +74,8 @@ export class Acceptor {
       clock,
       itemsMax: engineLimits.acceptBatchJobsMax,
       bytesMax: engineLimits.acceptBatchBytesMax,
-      bytesOf,
-      sizeOf: (together) => together.length,
+      measureBytes: sumBytes,
+      measureSize: (together) => together.length,
       send: (all) => this.send(all),
     });
   }
@@ -163,7 +163,7 @@ function byShardAndTenant(all: readonly Together[]): readonly ShardEntrants[] {
       const { tenantId, shard: number } = entrant.tenant;
       const { requestsPerMinute, job } = entrant;
       const batch = entrant.inBatch?.key;
-      const key = groupKeyOf(entrant);
+      const key = toGroupKey(entrant);
       const known = latest.get(key);
       if (known !== undefined && known.requestsPerMinute === requestsPerMinute && fits(known.quota, job)) {
         known.entrants.push(entrant);
@@ -179,12 +179,12 @@ function byShardAndTenant(all: readonly Together[]): readonly ShardEntrants[] {
   return [...shards.values()];
 }
 
-function groupKeyOf({ tenant: { tenantId }, requestsPerMinute, inBatch }: Entrant): string {
+function toGroupKey({ tenant: { tenantId }, requestsPerMinute, inBatch }: Entrant): string {
   const key = requestsPerMinute === null ? `${tenantId} counted` : tenantId;
   return inBatch === undefined ? key : `${key} ${inBatch.key.run}`;
 }
 
-function bytesOf(entrants: Together): number {
+function sumBytes(entrants: Together): number {
   return entrants.reduce((sum, { job }) => sum + (job?.payload.length ?? 0), 0);
 }
 
@@ -203,7 +203,7 @@ function encodeCall(
   shards: readonly ShardEntrants[],
   nowMs: number,
 ): ScriptArgument[] {
-  const args: ScriptArgument[] = [0, firstJobOf(shards), engineLimits.jobKeptMs];
+  const args: ScriptArgument[] = [0, findFirstJob(shards), engineLimits.jobKeptMs];
   args.push(RATE_SLICES, engineLimits.rateSliceMs, engineLimits.idempotencyKeptMs);
   for (const { shard, tenants } of shards) {
     args.push(shard, tenants.length);
@@ -230,7 +230,7 @@ function encodeItem(letters: ChannelLetters, job: NewJob, nowMs: number): string
  * Identifies the call: job ids are used once, but for those of a batch under a key, which another run of the batch uses again.
  * "" if it only counts; a late try may then count once more.
  */
-function firstJobOf(shards: readonly ShardEntrants[]): string {
+function findFirstJob(shards: readonly ShardEntrants[]): string {
   for (const { tenants } of shards) {
     for (const { entrants } of tenants) {
       for (const { job, inBatch } of entrants) {

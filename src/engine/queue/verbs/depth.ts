@@ -2,7 +2,7 @@ import { Cluster, type Redis } from "ioredis";
 import { isJobId, lifeBeganMs } from "../../../domain/ids.ts";
 import type { RedisMemory, ShardDepth, TenantQueueDepth } from "../../../domain/jobs/queue-depth.ts";
 import type { ChannelLetters } from "../codec.ts";
-import { answersOf, type RedisConnection, redisFailure } from "../connection.ts";
+import { executePipeline, type RedisConnection, redisFailure } from "../connection.ts";
 import { shardPrefix } from "../keys.ts";
 import { Script } from "../script.ts";
 import depthLua from "./depth.lua" with { type: "text" };
@@ -15,13 +15,13 @@ const TENANT_QUEUES_MAX = 1_000;
 const PIECE_MAX = 200;
 
 /** Measures a shard with a bounded number of short calls. Rejects when Redis is away. */
-export async function depthOf(
+export async function measureDepth(
   connection: RedisConnection,
   letters: ChannelLetters,
   shard: number,
 ): Promise<ShardDepth> {
   const prefix = shardPrefix(shard);
-  const [ready, held, someReady, someHeld, parked, outbox] = await answersOf(
+  const [ready, held, someReady, someHeld, parked, outbox] = await executePipeline(
     connection
       .pipeline()
       .scard(`${prefix}:ready`)
@@ -58,14 +58,14 @@ async function measure(
       const letter = name.slice(slash + 1);
       if (jobs === 0 || slash < 1 || !letters.knows(letter)) continue;
       const oldestMs = isJobId(first) ? lifeBeganMs({ jobId: first, dueMs: due }) : null;
-      measured.push({ tenantId: name.slice(0, slash), channel: letters.channelOf(letter), jobs, oldestMs });
+      measured.push({ tenantId: name.slice(0, slash), channel: letters.toChannel(letter), jobs, oldestMs });
     }
   }
   return measured;
 }
 
 /** The fullest of the servers. */
-export async function memoryOf(connection: RedisConnection): Promise<RedisMemory> {
+export async function measureMemory(connection: RedisConnection): Promise<RedisMemory> {
   const nodes = connection instanceof Cluster ? connection.nodes("master") : [connection];
   const all = await Promise.all(nodes.map(memoryOfNode));
   const part = ({ usedBytes, maxBytes }: RedisMemory) => usedBytes / (maxBytes ?? Number.POSITIVE_INFINITY);

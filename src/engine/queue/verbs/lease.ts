@@ -59,7 +59,7 @@ export class RedisLeases {
    * Releases every lease of an owner, and removes it from the living members. Leases granted to another process since
    * stay.
    */
-  async releaseAllOf(role: LeaseRole, owner: string, shards: number): Promise<void> {
+  async releaseAll(role: LeaseRole, owner: string, shards: number): Promise<void> {
     await this.resign(role, owner);
     for (let shard = 0; shard < shards; shard += 1) {
       const key = `${shardPrefix(shard)}:lease:${role}`;

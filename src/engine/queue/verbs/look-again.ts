@@ -23,7 +23,7 @@ export class LookCalls {
     this.calls = new ShardCalls(ports, {
       callsMax: engineLimits.lookCallMax,
       sizeMax: engineLimits.lookCallMax,
-      sizeOf: () => 1,
+      measureSize: () => 1,
       send: (looks) => this.send(looks),
     });
   }

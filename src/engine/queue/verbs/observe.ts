@@ -33,7 +33,7 @@ export class Observer {
       clock,
       itemsMax: engineLimits.acceptBatchJobsMax,
       bytesMax: engineLimits.acceptBatchBytesMax,
-      bytesOf: ({ told }) => told.length,
+      measureBytes: ({ told }) => told.length,
       send: (sightings) => this.send(sightings),
     });
   }
@@ -85,10 +85,10 @@ interface ShardGroup<T> {
 }
 
 /** Splits a batch by shard, keeping the order within each. */
-function byShard<T>(items: readonly T[], shardOf: (item: T) => number): ShardGroup<T>[] {
+function byShard<T>(items: readonly T[], getShard: (item: T) => number): ShardGroup<T>[] {
   const groups = new Map<number, { shard: number; items: T[]; indexes: number[] }>();
   items.forEach((item, index) => {
-    const shard = shardOf(item);
+    const shard = getShard(item);
     let group = groups.get(shard);
     if (group === undefined) {
       group = { shard, items: [], indexes: [] };

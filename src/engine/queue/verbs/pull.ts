@@ -47,7 +47,7 @@ export class Puller {
       callsMax: engineLimits.pullShardsMax,
       // The script enforces the byte limit of the call, however many shards share it.
       sizeMax: engineLimits.pullShardsMax,
-      sizeOf: () => 1,
+      measureSize: () => 1,
       send: (calls, isRepeat) => this.send(calls, isRepeat),
     });
   }

@@ -1,7 +1,7 @@
 import type { StoredEventRow } from "../../../domain/jobs/event-store.ts";
 import type { RecordAnswer, RecordBatch, RecordPiece, RecordTurn } from "../../../domain/jobs/queue.ts";
 import { engineLimits } from "../../limits.ts";
-import { type ChannelLetters, decodeRow, payloadBytesOf } from "../codec.ts";
+import { type ChannelLetters, countPayloadBytes, decodeRow } from "../codec.ts";
 import type { RedisConnection } from "../connection.ts";
 import { shardOfPrefix, shardPrefix } from "../keys.ts";
 import { Script, type ScriptArgument } from "../script.ts";
@@ -41,11 +41,11 @@ export class RecordCalls {
       this.quarantine.tell(shardOfPrefix(said[at] ?? ""), said.slice(at + 1, at + 3));
     }
     const batches: RecordBatch[] = [];
-    for (const one of replies) batches.push(await this.batchOf(one));
+    for (const one of replies) batches.push(await this.decodeBatch(one));
     return { fenced: fenced.map(shardOfPrefix), batches, more: more.map(shardOfPrefix) };
   }
 
-  private async batchOf([group, known, replies]: BatchReply): Promise<RecordBatch> {
+  private async decodeBatch([group, known, replies]: BatchReply): Promise<RecordBatch> {
     const pieces: RecordPiece[] = [];
     for (const [prefix, first, last, texts] of replies) {
       const shard = shardOfPrefix(prefix);
@@ -113,7 +113,7 @@ function contentsIn(rows: readonly StoredEventRow[]): string {
   const sums = new Map<string, number>();
   for (const { tenantId, finished } of rows) {
     if (finished?.kept === undefined) continue;
-    const bytes = payloadBytesOf(finished.kept);
+    const bytes = countPayloadBytes(finished.kept);
     if (bytes > 0) sums.set(tenantId, (sums.get(tenantId) ?? 0) + bytes);
   }
   return Array.from(sums, ([tenantId, bytes]) => `${tenantId} ${bytes}`).join(" ");

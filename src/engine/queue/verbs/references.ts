@@ -5,7 +5,7 @@ import type { JobAddress, Settlement } from "../../../domain/jobs/queue.ts";
 import { limits } from "../../../domain/limits.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import { engineLimits } from "../../limits.ts";
-import { answersOf, type RedisConnection } from "../connection.ts";
+import { executePipeline, type RedisConnection } from "../connection.ts";
 import { Script, type ScriptArgument } from "../script.ts";
 import rememberLua from "./remember.lua" with { type: "text" };
 
@@ -64,13 +64,13 @@ export class References {
    * themselves.
    */
   async remember(settlements: readonly Settlement[]): Promise<void> {
-    const hour = hourOf(this.clock.nowMs());
+    const hour = toHour(this.clock.nowMs());
     const calls = new Map<string, Map<string, ScriptArgument[]>>();
     for (const settlement of settlements) {
       if (!isNamed(settlement)) continue;
-      const place = placeOf(settlement.providerRef);
-      const call = entryOf(calls, this.callOf(place), () => new Map<string, ScriptArgument[]>());
-      entryOf(call, keyOf(place, hour), () => []).push(place.field, encodeAddress(settlement.job));
+      const place = locate(settlement.providerRef);
+      const call = getOrAdd(calls, this.toCallKey(place), () => new Map<string, ScriptArgument[]>());
+      getOrAdd(call, toKey(place, hour), () => []).push(place.field, encodeAddress(settlement.job));
     }
     const sent = Array.from(calls, ([call, hashes]) =>
       this.shardsPerCall === "all" ? this.write(hashes) : this.writeIfSoon(call, hashes),
@@ -137,19 +137,19 @@ export class References {
     }
   }
 
-  async jobsOf(references: readonly string[]): Promise<readonly (JobAddress | null)[]> {
+  async findReferencedJobs(references: readonly string[]): Promise<readonly (JobAddress | null)[]> {
     const hours = hoursKept(this.clock.nowMs());
     const found = new Array<JobAddress | null>(references.length).fill(null);
     const calls = new Map<string, { readonly place: Place; readonly at: number }[]>();
     references.forEach((reference, at) => {
-      const place = placeOf(reference);
-      entryOf(calls, this.callOf(place), () => []).push({ place, at });
+      const place = locate(reference);
+      getOrAdd(calls, this.toCallKey(place), () => []).push({ place, at });
     });
     await Promise.all(
       Array.from(calls.values(), async (asked) => {
         const pipeline = this.reader.pipeline();
-        for (const { place } of asked) for (const hour of hours) pipeline.hgetBuffer(keyOf(place, hour), place.field);
-        const answers = await answersOf(pipeline);
+        for (const { place } of asked) for (const hour of hours) pipeline.hgetBuffer(toKey(place, hour), place.field);
+        const answers = await executePipeline(pipeline);
         asked.forEach(({ at }, i) => {
           for (const answer of answers.slice(i * hours.length, (i + 1) * hours.length)) {
             if (answer instanceof Buffer) found[at] ??= decodeAddress(answer);
@@ -160,28 +160,28 @@ export class References {
     return found;
   }
 
-  private callOf({ tag }: Place): string {
+  private toCallKey({ tag }: Place): string {
     return this.shardsPerCall === "all" ? "" : tag;
   }
 }
 
-function placeOf(reference: string): Place {
+function locate(reference: string): Place {
   const digest = new Bun.CryptoHasher("sha256").update(reference).digest();
   const hex = digest.subarray(0, 2).toString("hex");
   return { tag: hex.slice(0, 1), bucket: hex.slice(1, 3), field: digest.subarray(2, 14) };
 }
 
-function keyOf({ tag, bucket }: Place, hour: number): string {
+function toKey({ tag, bucket }: Place, hour: number): string {
   return `wb:{ref${tag}}:${hour}:${bucket}`;
 }
 
-function hourOf(nowMs: number): number {
+function toHour(nowMs: number): number {
   return Math.floor(nowMs / engineLimits.providerRefHourMs);
 }
 
 /** The newest first, including the next hour: the writer's clock may be ahead of this one. */
 function hoursKept(nowMs: number): readonly number[] {
-  const newest = hourOf(nowMs) + 1;
+  const newest = toHour(nowMs) + 1;
   const count = 2 + Math.ceil(limits.providerRefKeptMs / engineLimits.providerRefHourMs);
   return Array.from({ length: count }, (_, age) => newest - age);
 }
@@ -197,7 +197,7 @@ function decodeAddress(value: Buffer): JobAddress {
   return { jobId, tenantId: value.toString("utf8", 16) };
 }
 
-function entryOf<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+function getOrAdd<K, V>(map: Map<K, V>, key: K, make: () => V): V {
   const known = map.get(key);
   if (known !== undefined) return known;
   const made = make();

@@ -3,11 +3,11 @@ import { encodeTags } from "../../../domain/jobs/tags.ts";
 import { engineLimits } from "../../limits.ts";
 import {
   type ChannelLetters,
+  countPayloadBytes,
   EVENT_LETTER,
   encodeResult,
   encodeTenantQueue,
   HELD_PENDING,
-  payloadBytesOf,
   STATUS_LETTER,
 } from "../codec.ts";
 import { shardPrefix } from "../keys.ts";
@@ -47,7 +47,7 @@ export class SettleCalls {
     this.calls = new ShardCalls(ports, {
       callsMax: engineLimits.settleBatchMax,
       sizeMax: engineLimits.settleCallMax,
-      sizeOf: ({ settlements }) => settlements.length,
+      measureSize: ({ settlements }) => settlements.length,
       send: (calls) => this.send(calls),
     });
   }
@@ -93,7 +93,7 @@ export class SettleCalls {
 /** Adds to `args`, which all settlements of a call share. */
 function encodeSettlement(channels: ChannelLetters, settlement: Settlement, args: ScriptArgument[]): void {
   const { job } = settlement;
-  const bytes = settlement.kind === "start" ? 0 : payloadBytesOf(job);
+  const bytes = settlement.kind === "start" ? 0 : countPayloadBytes(job);
   const [letters, detail, result] = encodeOutcome(settlement);
   const template = job.template === undefined ? "" : JSON.stringify(job.template);
   // The history does not take in anew who was erased.

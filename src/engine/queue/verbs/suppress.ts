@@ -61,17 +61,17 @@ export async function suppressedAmong(
   const key = `${shardPrefix(tenant.shard)}:suppressed:${tenant.tenantId}`;
   const failed = (error: unknown) => Promise.reject(redisFailure(error));
   const abouts = topic === undefined ? [undefined] : [undefined, topic];
-  const namesOf = (people: readonly string[]) =>
+  const toNames = (people: readonly string[]) =>
     abouts.flatMap((about) => people.map((one) => suppressionName(one, about)));
   const [[erasedKey, ...reasons], erasedMs] = await Promise.all([
-    connection.hmget(key, ERASED_NAME, ...namesOf(addresses)).catch(failed),
+    connection.hmget(key, ERASED_NAME, ...toNames(addresses)).catch(failed),
     connection.mget(addresses.map((address) => erasedCopyKey(tenant, address))).catch(failed),
   ]);
   const erasedNames = erasedKey
     ? addresses.map((address) => ERASED_NAME + hash("sha1", erasedKey + address, "hex"))
     : [];
   const erasedReasons =
-    erasedNames.length === 0 ? [] : await connection.hmget(key, ...namesOf(erasedNames)).catch(failed);
+    erasedNames.length === 0 ? [] : await connection.hmget(key, ...toNames(erasedNames)).catch(failed);
   const found = new Map<string, Stop>();
   for (const [nth, about] of abouts.entries()) {
     for (const [i, address] of addresses.entries()) {

@@ -109,7 +109,7 @@ export class QueueSurvey {
       for (let at = 0; at < found.length; at += 3) this.addParked(survey, found.slice(at, at + 3));
     });
     for (const [at, queue] of queues.entries()) {
-      await this.read(survey, { place: "tail", name: this.nameOf(queue), from: newest[at] ?? "0" }, (found) => {
+      await this.read(survey, { place: "tail", name: this.encodeName(queue), from: newest[at] ?? "0" }, (found) => {
         for (let i = 0; i < found.length; i += 2) this.add(survey, queue.tenantId, found[i + 1] ?? "", null);
       });
     }
@@ -121,21 +121,21 @@ export class QueueSurvey {
   async waitingJob({ tenantId, shard }: TenantRef, jobId: string): Promise<QueuedJobSummary | null> {
     const [, , [tenantQueue = "", due = "", head = ""]] = await this.call(shard, "job", jobId, "", 1, "");
     if (head === "" || !tenantQueue.startsWith(`${tenantId}/`)) return null;
-    return this.summaryOf(tenantId, head, due === "" ? null : Number(due));
+    return this.toSummary(tenantId, head, due === "" ? null : Number(due));
   }
 
   /** The message whose fallback an unfinished job is; null: it is none. */
-  async fallbackOf({ tenantId, shard }: TenantRef, jobId: string): Promise<string | null> {
+  async findMainJobId({ tenantId, shard }: TenantRef, jobId: string): Promise<string | null> {
     const [, , [tenantQueue = "", , head = ""]] = await this.call(shard, "job", jobId, "", 1, "");
     if (!tenantQueue.startsWith(`${tenantId}/`)) return null;
-    return this.entryOf(tenantId, head).fallback?.mainJobId ?? null;
+    return this.decodeHead(tenantId, head).fallback?.mainJobId ?? null;
   }
 
   async jobsAhead({ tenantId, shard }: TenantRef, channel: ChannelName, jobId: string): Promise<number | null> {
     const bounds = { queueEntriesMax: engineLimits.surveyAheadMax, entriesMax: 0 };
     const survey: Survey = { jobs: new Map(), shard, tenantId, filter: ANY_JOB, ...bounds, isIncomplete: false };
     let [ahead, isFound] = [0, false];
-    await this.read(survey, { place: "tail", name: this.nameOf({ tenantId, channel }), from: "0" }, (found) => {
+    await this.read(survey, { place: "tail", name: this.encodeName({ tenantId, channel }), from: "0" }, (found) => {
       for (let at = 1; at < found.length && !isFound; at += 2) {
         isFound = found[at]?.startsWith(jobId) === true;
         if (!isFound) ahead += 1;
@@ -185,7 +185,7 @@ export class QueueSurvey {
   /** Returns the newest entry's id, "0" if there is none. */
   private async readQueue(survey: Survey, queue: TenantQueue): Promise<string> {
     let newest = "0";
-    await this.read(survey, { place: "queue", name: this.nameOf(queue), from: "" }, (found, first) => {
+    await this.read(survey, { place: "queue", name: this.encodeName(queue), from: "" }, (found, first) => {
       if (newest === "0" && first !== "") newest = first;
       for (let at = 0; at < found.length; at += 2) this.add(survey, queue.tenantId, found[at + 1] ?? "", null);
     });
@@ -218,7 +218,7 @@ export class QueueSurvey {
     return (await script.run(this.connection, [shardPrefix(shard)], args)) as SurveyReply;
   }
 
-  private nameOf(queue: TenantQueue): string {
+  private encodeName(queue: TenantQueue): string {
     return encodeTenantQueue(this.letters, queue);
   }
 
@@ -228,7 +228,7 @@ export class QueueSurvey {
   }
 
   private add(survey: Survey, tenantId: string, head: string, nextAttemptMs: number | null): void {
-    const job = this.summaryOf(tenantId, head, nextAttemptMs);
+    const job = this.toSummary(tenantId, head, nextAttemptMs);
     const tenant = { tenantId, shard: survey.shard };
     if (matches(job, survey.filter)) survey.jobs.set(job.jobId, { ...job, tenant });
   }
@@ -244,13 +244,13 @@ export class QueueSurvey {
     if (matches(job, survey.filter)) survey.jobs.set(jobId, { ...job, tenant });
   }
 
-  private summaryOf(tenantId: string, head: string, nextAttemptMs: number | null): QueuedJobSummary {
-    const job = this.entryOf(tenantId, head);
+  private toSummary(tenantId: string, head: string, nextAttemptMs: number | null): QueuedJobSummary {
+    const job = this.decodeHead(tenantId, head);
     const { jobId, channel, recipient, template = null, tags = [], dueMs = null } = job;
     return { jobId, channel, recipient, template, tags, dueMs, nextAttemptMs, isEnded: false };
   }
 
-  private entryOf(tenantId: string, head: string): QueuedJob {
+  private decodeHead(tenantId: string, head: string): QueuedJob {
     const entry = head.includes("\n") ? head : `${head}\n`;
     return decodeEntry({ letters: this.letters, tenantId }, "", entry, "");
   }

@@ -4,8 +4,8 @@ import {
   isJsonObject,
   type Json,
   type JsonObject,
-  numberOf,
   parseJsonObject,
+  toNumber,
 } from "../../../../domain/texts/json.ts";
 
 /** A root key of Google's, with which it signs the keys that sign callbacks. */
@@ -141,7 +141,7 @@ function parsePublicKey(text: string): KeyObject | null {
 /** Parses Unix milliseconds, which Google writes as a number or as text. */
 function parseTime(value: Json | undefined): number | null {
   if (typeof value === "string") return /^\d{1,15}$/.test(value) ? Number(value) : null;
-  const ms = numberOf(value);
+  const ms = toNumber(value);
   return ms !== null && Number.isSafeInteger(ms) && ms >= 0 ? ms : null;
 }
 
