@@ -14,16 +14,20 @@ export interface Content {
 }
 
 /**
- * Files that jobs send, such as attachments. A tenant's equal files are stored once, however many jobs send them, and tenants
- * share none: a file that one has stored says nothing to another. A job's files are stored before the job is queued, and
- * released some time after it has ended. Calls reject with `UnavailableError` or `TransportError`; all are safe to repeat.
+ * Files that jobs send, such as attachments. A tenant's equal files are stored once, however many jobs send them;
+ * tenants never share a file, so one cannot find out about another's. A job's files are stored before the job is
+ * queued, and released some time after it has ended. Calls reject with `UnavailableError` or `TransportError`; all are
+ * safe to repeat.
  */
 export interface ContentStore {
-  /** Stores what the job sends. Resolves when it is on disk. A job that has them already is as young as any other afterwards. */
+  /** Stores the job's files. Resolves when they are on disk. Files that the job already has count as stored anew. */
   put(ref: PayloadRef, contents: readonly Content[]): Promise<void>;
-  /** A file of the job, unchecked; null: the job has no such file. */
+  /** Returns a file of the job, unchecked; null: the job has no such file. */
   get(ref: PayloadRef, sha256: string): Promise<Uint8Array | null>;
-  /** The job needs its files no more; those that no other job sends are removed. `sha256s`: which it has; absent: they are looked for. */
+  /**
+   * Removes the job's files, except those that other jobs send. `sha256s`: the files that it has; absent: they are
+   * looked up.
+   */
   remove(ref: PayloadRef, sha256s?: readonly string[]): Promise<void>;
   /** The same for a job that `all` found, unless its files were stored anew since. */
   removeFound(found: StoredRef): Promise<void>;

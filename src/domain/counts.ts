@@ -1,4 +1,4 @@
-/** How many each owner has. One that has none takes no memory. */
+/** A count per owner. Owners with a count of zero take no memory. */
 export class Counts {
   private readonly counts = new Map<string, number>();
 

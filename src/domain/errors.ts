@@ -14,7 +14,10 @@ export class UnavailableError extends Error {
 /** The machine has no file descriptors, memory or disk left, or its disk fails. */
 const OF_THE_MACHINE: ReadonlySet<unknown> = new Set("EMFILE ENFILE ENOBUFS ENOMEM ENOSPC EDQUOT EIO EROFS".split(" "));
 
-/** Whether a store, a process or the machine is at its end for now, as opposed to a bug of ours: the failed call may be repeated. */
+/**
+ * Whether a store, a process or the machine is at its limit for now, as opposed to a bug of ours: the failed call may
+ * be repeated.
+ */
 export function isOutage(error: unknown): boolean {
   if (error instanceof TransportError || error instanceof UnavailableError) return true;
   return error instanceof Error && "code" in error && OF_THE_MACHINE.has(error.code);

@@ -6,7 +6,7 @@ const WINDOW_MS = 60_000;
 /** Lines per window of one tenant, and of all. */
 const TENANT_LINES_MAX = 20;
 const LINES_MAX = 600;
-/** Tenants that are counted by name in a window, and those of them whose count gets a line. */
+/** Tenants that are counted by name in a window, and how many of them get a line with their count. */
 const TENANTS_MAX = 10_000;
 const SUMMARIES_MAX = 50;
 
@@ -19,7 +19,7 @@ interface Count {
  * Logs failures of tenants' messages, at `warn`.
  *
  * L1. However many messages fail, a minute has at most `LINES_MAX` lines, and one tenant `TENANT_LINES_MAX` of them.
- * L2. What is left out is counted, and told when the minute is over or the process stops.
+ * L2. Omitted failures are counted; the counts are logged when the minute is over or the process stops.
  */
 export class FailureLog {
   private readonly tenants = new Map<string, Count>();
@@ -32,7 +32,7 @@ export class FailureLog {
     private readonly clock: Clock,
   ) {}
 
-  /** `fields` is called only if there is room for the line. */
+  /** `fields` is called only if the line is written. */
   note(tenantId: string, message: string, fields: () => Readonly<Record<string, Json>>): void {
     this.windowEnd ??= this.clock.setTimer(WINDOW_MS, () => this.stop());
     const count = this.getCount(tenantId);
@@ -45,7 +45,7 @@ export class FailureLog {
     this.telemetry.log("warn", message, { tenant_id: tenantId, ...fields() });
   }
 
-  /** Tells what was left out so far. Safe to call twice. */
+  /** Logs the counts of omitted failures so far. Safe to call twice. */
   stop(): void {
     this.windowEnd?.cancel();
     this.windowEnd = null;

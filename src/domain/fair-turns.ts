@@ -1,18 +1,18 @@
 import { Counts } from "./counts.ts";
 
-/** Bounds of work at a time. */
+/** Bounds on concurrent work. */
 export interface TurnBounds {
   readonly all: number;
-  /** Of one owner, while at least half of all are free; otherwise it has one. */
+  /** Per owner, while at least half of the total is free; otherwise each owner has one. */
   readonly each: number;
 }
 
 /**
- * Lets owners (tenants, for example) work in turn. One whose work takes long uses up its own share alone, and while room is short,
- * each has one piece of work at a time.
+ * Lets owners (tenants, for example) work in turn. An owner with slow work uses up only its own share, and when
+ * capacity is short, each owner has one piece of work at a time.
  */
 export class FairTurns {
-  /** Ordered by turn; only owners that wait. */
+  /** Ordered by turn; contains only owners that wait. */
   private readonly lines = new Map<string, (() => Promise<void>)[]>();
   private readonly busy = new Counts();
   private running = 0;
@@ -27,7 +27,7 @@ export class FairTurns {
     this.begin();
   }
 
-  /** What the work returns, once it is the owner's turn. Rejects as the work does. */
+  /** Runs the work when it is the owner's turn, and returns its result. Rejects as the work does. */
   inTurn<T>(owner: string, work: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       this.enter(owner, async () => {
@@ -40,12 +40,12 @@ export class FairTurns {
     });
   }
 
-  /** How many pieces of the owner's work wait. */
+  /** Returns how many pieces of the owner's work are waiting. */
   waiting(owner: string): number {
     return this.lines.get(owner)?.length ?? 0;
   }
 
-  /** How many pieces of the owner's work are under way. */
+  /** Returns how many pieces of the owner's work are running. */
   working(owner: string): number {
     return this.busy.of(owner);
   }

@@ -44,7 +44,7 @@ export class HealthWatch {
     if (this.state.up) return true;
     const nowMs = this.options.clock.monotonicMs();
     if (nowMs < this.nextTryMs) return false;
-    // Blocks other tries until this one reports, or never does.
+    // Blocks other tries until this one reports, or for `UNHEARD_MS` if it never does.
     this.nextTryMs = nowMs + UNHEARD_MS;
     return true;
   }

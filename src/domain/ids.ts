@@ -43,8 +43,9 @@ const [RANDOM_A_AT, RANDOM_A_CHARS, LAST_AT] = [15, 3, 28];
 const SPREAD = 0x9e3779b1;
 
 /**
- * The id of a batch's message: a UUIDv7 that has the index (0 to 4,095) as a counter behind its time (RFC 9562, 6.2, method 1), so
- * ids rise with the index. The last bits differ from message to message, because samples are drawn by them (`isSampled`).
+ * Returns the id of a batch's message: a UUIDv7 that has the index (0 to 4,095) as a counter behind its time (RFC 9562,
+ * 6.2, method 1), so ids rise with the index. The last bits differ from message to message, because samples are drawn
+ * by them (`isSampled`).
  */
 export function idInBatch(baseId: string, index: number): string {
   const last = (Number.parseInt(baseId.slice(LAST_AT), 16) ^ Math.imul(index, SPREAD)) >>> 0;
@@ -60,28 +61,28 @@ export function isJobId(text: string): boolean {
   return UUID.test(text);
 }
 
-/** Whether the job belongs to the share (0 to 1) of all jobs that is logged. Every process finds the same. */
+/** Whether the job belongs to the share (0 to 1) of all jobs that is logged. Every process decides alike. */
 export function isSampled(jobId: string, share: number): boolean {
   return share > 0 && Number.parseInt(jobId.slice(-8), 16) < share * 2 ** 32;
 }
 
-/** Below every id that is created at that time or later, above all earlier ones. */
+/** Returns an id below every id that is created at that time or later, and above all earlier ones. */
 export function jobIdAt(unixMs: number): string {
   const hex = Math.max(0, Math.floor(unixMs)).toString(16).padStart(12, "0");
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-7000-8000-000000000000`;
 }
 
-/** Unix milliseconds at which the id was created. The caller has checked it with `isJobId`. */
+/** Returns the time at which the id was created, in unix milliseconds. The caller has checked it with `isJobId`. */
 export function jobTimeMs(jobId: string): number {
   return Number.parseInt(jobId.slice(0, 8) + jobId.slice(9, 13), 16);
 }
 
-/** When the job was accepted, or an operator retried it last (unix ms). */
+/** Returns when the job was accepted, or last retried by an operator (unix ms). */
 export function acceptedMs({ jobId, retriedAtMs = 0 }: JobTimes): number {
   return Math.max(jobTimeMs(jobId), retriedAtMs);
 }
 
-/** Since when the job is to be delivered (unix ms): its acceptance, the time that it was scheduled for, or its retry. */
+/** Returns since when the job is to be delivered (unix ms): its acceptance, its scheduled time, or its retry. */
 export function lifeBeganMs(job: JobTimes): number {
   return Math.max(acceptedMs(job), job.dueMs ?? 0);
 }

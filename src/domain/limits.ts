@@ -1,14 +1,14 @@
 import { assert } from "./errors.ts";
 
-/** Bounds on which several rooms must agree. Bounds of one room are in its own `limits.ts`. */
+/** Bounds on which several folders must agree. A folder's own bounds are in its `limits.ts`. */
 export const limits = {
   requestBodyBytesMax: 10 * 1024 * 1024,
   addressBytesMax: 254,
-  /** Tries that a job's history keeps, and the characters of what each of them names and quotes. */
+  /** Tries that a job's history keeps, and the characters of each text in them. */
   attemptsKeptMax: 20,
   attemptCharsMax: 300,
   idempotencyKeyCharsMax: 255,
-  /** How long an accept whose effect is unknown is repeated before the caller is told. */
+  /** How long an accept whose effect is unknown is repeated before the caller gets an error. */
   acceptRetryMs: 5_000,
 
   /**
@@ -23,7 +23,7 @@ export const limits = {
   leaseCompeteMs: 1_000,
   takeoverMsMax: 15_000,
   deliveryTimeoutMs: 60_000,
-  /** Clocks that are further apart than this are not believed alone: of Redis, of a process and of a shard. */
+  /** Clocks of Redis, of a process and of a shard that differ by more than this are not trusted alone. */
   clocksApartMs: 5 * 60_000,
   /** Longest wait for a channel that ignores the abort of its delivery. */
   abortGraceMs: 1_000,
@@ -40,20 +40,29 @@ export const limits = {
   /** Length of a provider's error that is shown to a tenant, for its title and its details each. */
   chatErrorCharsMax: 300,
 
-  /** How long what a failed job was to send is kept, for a retry: in the event store, and its pass in the registry. */
+  /** How long the content of a failed job is kept for a retry: in the event store, and its pass in the registry. */
   failedKeptDays: 7,
-  /** A provider reports on most messages within minutes; a later report names its job itself, or belongs to none. */
+  /**
+   * A provider reports on most messages within minutes; a later report names its job itself, or cannot be matched to
+   * one.
+   */
   providerRefKeptMs: 6 * 60 * 60 * 1000,
   /** Longest wait from an event to the start of its insert, and shortest time between two small inserts. */
   recordLingerMs: 350,
   eventVisibleMsMax: 1_000,
   /** How long one insert may take before it is repeated. */
   eventStoreInsertTimeoutMs: 6_000,
-  /** How long statuses of unknown messages are held: one may come before the answer to the call that sent its message. */
+  /**
+   * How long statuses of unknown messages are kept: a status may arrive before the answer to the call that sent its
+   * message.
+   */
   earlyStatusMs: 35_000,
-  /** Incoming messages that are kept, the newest ones, and the length of one message's text. */
+  /** The number of latest incoming messages that are kept, and the length of one message's text. */
   incomingMessagesMax: 10_000,
-  /** Whose last message to a number is remembered, for each number, and for how long: 100,000 people, each by number and by id. */
+  /**
+   * The number of people per sending number whose last message is remembered, and for how long: 100,000 people, each by
+   * number and by id.
+   */
   writersMax: 200_000,
   writersKeptMs: 48 * 60 * 60 * 1000,
 

@@ -1,7 +1,7 @@
 import type { ChannelName } from "./jobs/job.ts";
 import type { LeaseRole } from "./jobs/queue.ts";
 
-/** A relay or provider that a process finds away. */
+/** A relay or provider that is away, as observed by a process. */
 export interface AwayRelay {
   readonly channel: ChannelName;
   /** Its name, without a secret. */
@@ -10,9 +10,9 @@ export interface AwayRelay {
   readonly isOwn: boolean;
   /** How long it has been away. */
   readonly forMs: number;
-  /** `half_open`: the next delivery finds out whether it is back. */
+  /** `half_open`: the next delivery tests whether it is back. */
   readonly state: "open" | "half_open";
-  /** Its last words, or what it did instead, as tenants may read it. */
+  /** Its last reply, or a description of its failure, as tenants may read it. */
   readonly why: string;
   /** Jobs in this process that wait for it. */
   readonly waitingJobs: number;
@@ -42,12 +42,12 @@ export interface HeldQueue extends NamedQueue {
   readonly waits: QueueWait;
 }
 
-/** A relay that is away, as other processes are told of it. `why` is missing in what an earlier release tells. */
+/** A relay that is away, as published to other processes. `why` is missing in the status of an earlier release. */
 export type Breaker = Omit<AwayRelay, "forMs" | "isOwn" | "why"> & { readonly sinceMs: number; readonly why?: string };
 
-/** What a process tells the others about itself, every few seconds. */
+/** The status that a process publishes every few seconds. */
 export interface ProcessStatus {
-  /** Tells processes apart: host, place in its start, process id. */
+  /** Identifies the process: host, number within its start, process id. */
   readonly name: string;
   readonly roles: readonly string[];
   /** Unix ms. */
@@ -58,11 +58,11 @@ export interface ProcessStatus {
   readonly records: readonly number[];
   /** The longest time, in the last few seconds, by which its event loop was late. */
   readonly loopDelayMs: number;
-  /** Those with the most waiting jobs; a bounded number. */
+  /** The breakers with the most waiting jobs; a bounded number. */
   readonly breakers: readonly Breaker[];
   /** A bounded number. */
   readonly paused: readonly NamedQueue[];
-  /** A bounded number; missing in what an earlier release tells. */
+  /** A bounded number; missing in the status of an earlier release. */
   readonly held?: readonly HeldQueue[];
 }
 
@@ -75,17 +75,17 @@ export interface AcceptedCount {
 }
 
 export interface KnownStatuses {
-  /** Of the processes that told lately, ordered by name. */
+  /** The processes with a recent status, ordered by name. */
   readonly statuses: readonly ProcessStatus[];
-  /** Of this hour and the one before. */
+  /** This hour and the previous one. */
   readonly accepted: readonly AcceptedCount[];
-  /** Of this UTC day. */
+  /** This UTC day. */
   readonly acceptedToday: number;
 }
 
 /**
- * The shards whose work in this role no living process does. A lease proves nothing: it belongs to its owner after the owner has
- * died, until another process takes it over.
+ * Returns the shards whose work in this role is done by no living process. A lease is no evidence of life: it belongs
+ * to its owner even after the owner has died, until another process takes it over.
  */
 export function ownerlessShards(
   statuses: readonly Pick<ProcessStatus, "delivers" | "records">[],
@@ -96,11 +96,11 @@ export function ownerlessShards(
   return Array.from({ length: shards }, (_, shard) => shard).filter((shard) => !owned.has(shard));
 }
 
-/** What processes tell each other about themselves. Rejects with `TransportError` or `UnavailableError`. */
+/** The statuses that processes publish for each other. Rejects with `TransportError` or `UnavailableError`. */
 export interface ProcessStatuses {
-  /** Replaces what the process told before, and adds what it has accepted since. */
+  /** Replaces the process's former status, and adds the jobs that it has accepted since. */
   tellStatus(status: ProcessStatus, accepted: readonly AcceptedCount[]): Promise<void>;
-  /** Takes back what the process told. */
+  /** Removes the process's status. */
   withdrawStatus(name: string): Promise<void>;
   /** One call, of bounded size. */
   statuses(): Promise<KnownStatuses>;

@@ -2,16 +2,16 @@ import type { Clock } from "./clock.ts";
 import { oneAtATime } from "./one-at-a-time.ts";
 
 interface Times {
-  /** However many ask, a value is used again for this long. */
+  /** A value is reused for this long, however many callers request it. */
   readonly freshMs: number;
-  /** The longest that anybody waits. */
+  /** The longest wait of a caller. */
   readonly waitMs: number;
   readonly clock: Clock;
 }
 
 /**
- * Reads when somebody asks, at most once at a time, unless it read a value a moment ago. Null: the read gave none, or has not
- * ended in time; it goes on, and its value counts for those who ask next. Rejects only if `read` does.
+ * Reads on demand, at most once at a time, unless the last value is recent. Null: the read returned null, or has not
+ * ended in time; it continues, and its value serves the next callers. Rejects only if `read` does.
  */
 export function recently<T>(read: () => Promise<T | null>, { freshMs, waitMs, clock }: Times): () => Promise<T | null> {
   let known: { readonly value: T; readonly atMs: number } | null = null;

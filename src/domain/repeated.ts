@@ -25,7 +25,7 @@ export class Repeated {
     this.running ??= this.pause().then(() => this.run());
   }
 
-  /** Waits for the round in progress; there is no further one. Safe to repeat. */
+  /** Waits for the round in progress, and starts no further one. Safe to repeat. */
   async stop(): Promise<void> {
     this.stopping.abort();
     await this.running;

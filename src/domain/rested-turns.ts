@@ -5,24 +5,24 @@ import { FairTurns } from "./fair-turns.ts";
 const REST_FACTOR = 3;
 
 /**
- * Work that holds up everything else while it runs: one piece at a time, owners in turn. All of it together takes at most a quarter
- * of the process, as long as no rest is cut short.
+ * Work that blocks everything else while it runs: one piece at a time, owners in turn. All of it together takes at most
+ * a quarter of the process's time, as long as no rest is cut short.
  */
 export class RestedTurns {
   private readonly turns = new FairTurns({ all: 1, each: 1 });
 
-  /** `restMsMax`: for work that also waits for others, which needs no rest. */
+  /** `restMsMax`: for work that mostly waits for others and needs no rest. */
   constructor(
     private readonly clock: Clock,
     private readonly restMsMax = Number.POSITIVE_INFINITY,
   ) {}
 
-  /** How many pieces of the owner's work wait. */
+  /** Returns how many pieces of the owner's work are waiting. */
   waiting(owner: string): number {
     return this.turns.waiting(owner);
   }
 
-  /** What the work returns, once its turn has come. */
+  /** Runs the work when its turn has come, and returns its result. */
   inTurn<T>(owner: string, work: () => T | Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       this.turns.enter(owner, async () => {

@@ -1,13 +1,13 @@
 interface Run<T> {
-  /** Resolves, whatever became of it. */
+  /** Resolves whether the run succeeds or fails. */
   readonly ended: Promise<void>;
-  /** Of those who came while it ran. */
+  /** The run that callers share who arrived during this one. */
   next: Promise<T> | null;
 }
 
 /**
- * Runs the work of a key at most once at a time. Whoever comes during a run shares the next one, which begins when it has ended: so
- * each caller's run begins after the call, and sees whatever had happened by then.
+ * Runs the work of a key at most once at a time. Callers that arrive during a run share the next one, which begins when
+ * this one has ended: so each caller's run begins after its call, and reads everything that had happened by then.
  */
 export class SharedRuns<T> {
   private readonly runs = new Map<string, Run<T>>();

@@ -1,10 +1,10 @@
 import type { Page } from "./page.ts";
 
 /*
- * What comes of asking a store. A refusal is a value: stores know nothing of the answers that their callers make of it.
+ * The result of a store's operation. A refusal is a value, which callers translate into their own answers.
  */
 
-/** The store did what it was asked. */
+/** The store completed the operation. */
 export interface Done<T = null> {
   readonly kind: "done";
   readonly value: T;
@@ -14,10 +14,10 @@ export function done<T>(value: T): Done<T> {
   return { kind: "done", value };
 }
 
-/** What operators ask for by name. */
+/** The kinds of things that operators refer to by name. */
 export type Named = "tenant" | "key" | "template" | "alias" | "domain" | "operator" | "credentials" | "webhook";
 
-/** There is nothing of the name. */
+/** No such thing exists under the name. */
 export interface Missing<What extends Named = Named> {
   readonly kind: "missing";
   readonly what: What;
@@ -27,7 +27,7 @@ export function missing<What extends Named>(what: What): Missing<What> {
   return { kind: "missing", what };
 }
 
-/** The owner has as much of it as it may have; `why` says so in one sentence. */
+/** The owner has reached its limit; `why` says so in one sentence. */
 export interface Full {
   readonly kind: "full";
   readonly why: string;
@@ -47,13 +47,13 @@ export function invalid(why: string): Invalid {
   return { kind: "invalid", why };
 }
 
-/** The cursor of no page. */
+/** The cursor does not belong to any page. */
 export interface InvalidCursor {
   readonly kind: "invalid_cursor";
 }
 
-/** Everything that a tenant has of a kind. */
+/** All of a tenant's items of one kind. */
 export type AllOfTenant<T> = Done<readonly T[]> | Missing<"tenant">;
 
-/** One page of what a tenant has of a kind. */
+/** One page of a tenant's items of one kind. */
 export type PageOfTenant<T> = Done<Page<T>> | Missing<"tenant"> | InvalidCursor;

@@ -16,8 +16,8 @@ export interface CarriedPass {
 }
 
 /**
- * What a message can say of its pass: Google's has a save link, Apple's an address of its file. A token is the last part of such
- * an address, for buttons whose template has the rest.
+ * The parts of its pass that a message can refer to: a save link for Google, the URL of the pass file for Apple. A
+ * token is the last part of that URL, for buttons whose template has the rest.
  */
 export interface PassValues {
   readonly pass_id: string;
@@ -27,12 +27,12 @@ export interface PassValues {
   readonly download_token?: string;
 }
 
-/** The names of what a pass of the type has. */
+/** Returns the names of the values that a pass of this type has. */
 export function listValueNames(type: PassType): readonly (keyof PassValues)[] {
   return type === "google" ? ["pass_id", "save_link", "save_token"] : ["pass_id", "download_url", "download_token"];
 }
 
-/** The values by which a message is checked before its pass exists. */
+/** Returns the values against which a message is checked before its pass exists. */
 export function valuesBefore({ passId, type }: CarriedPass): PassValues {
   const token = "pass";
   return type === "google"
@@ -40,7 +40,7 @@ export function valuesBefore({ passId, type }: CarriedPass): PassValues {
     : { pass_id: passId, download_url: `https://example.com/p/${token}`, download_token: token };
 }
 
-/** A signed pass, as a message has it attached. */
+/** A signed pass, as it is attached to a message. */
 export interface PassFile {
   readonly filename: string;
   readonly sha256: string;
@@ -53,21 +53,26 @@ export interface MadePass {
   readonly file: PassFile | null;
 }
 
-/** How a channel's payload, parsed, takes the values and the file of its pass. */
+/** Fills a channel's parsed payload with the values and the file of its pass. */
 export type PassFiller = (message: JsonObject, made: MadePass) => JsonObject;
 
-/** What the wallet does for messages that carry passes. Calls reject with `UnavailableError` while the registry is away. */
+/**
+ * The wallet's part in messages that carry passes. Calls reject with `UnavailableError` while the registry is away.
+ */
 export interface CarriedPasses {
   /**
-   * Makes the pass, or finds it made by an earlier try of the job. Otherwise the job's outcome; it never says that the provider
-   * is away, which concerns no message's relay.
+   * Makes the pass, or returns the one made by an earlier try of the job. Otherwise returns the job's outcome, which is
+   * never `away`: an outage of the pass's provider does not concern the message's relay.
    */
   make(job: QueuedJob, passId: string, tenant: Tenant, signal: AbortSignal): Promise<MadePass | Outcome>;
-  /** Notes that the message was sent. Safe to repeat. */
+  /** Records that the message was sent. Safe to repeat. */
   finish(passId: string): Promise<void>;
-  /** Gives back token and serial of a job that certainly sent nothing. Safe to repeat; nothing happens if it has no pass. */
+  /**
+   * Gives back the token and the serial number of a job that certainly sent no message. Safe to repeat; has no effect
+   * if the job has no pass.
+   */
   giveBack(tenantId: string, jobId: string): Promise<void>;
-  /** Does the same for a job that nobody can try again: nothing of its pass is kept. */
+  /** Does the same for a job that can no longer be retried, and deletes its pass. */
   discard(tenantId: string, jobId: string): Promise<void>;
 }
 
@@ -75,8 +80,8 @@ const MEMBER = "$pass";
 const BEGINNING = `{"${MEMBER}":`;
 
 /**
- * The payload of a message that carries a pass. A release that knows no such messages finds no recipient in it, and fails the
- * job: it must not send the message without its pass.
+ * Builds the payload of a message that carries a pass. A release that does not support such messages finds no recipient
+ * in it and fails the job, because it must not send the message without its pass.
  *
  * @param message The channel's own payload.
  */
@@ -90,7 +95,10 @@ export interface Carrier {
   readonly message: JsonObject;
 }
 
-/** Parses what `carrierPayload` wrote; null: the payload carries no pass. Most do not, which costs next to nothing. */
+/**
+ * Parses the output of `carrierPayload`; null: the payload carries no pass. For most payloads, which carry none, it
+ * costs almost no time.
+ */
 export function parseCarrier(payload: string): Carrier | null {
   if (!carriesPass(payload)) return null;
   const { [MEMBER]: pass, message } = parseJsonObject(payload, parseWritten) ?? {};
@@ -100,7 +108,7 @@ export function parseCarrier(payload: string): Carrier | null {
   return typeof passId === "string" && type !== undefined ? { pass: { passId, type }, message } : null;
 }
 
-/** Whether the payload begins as one that carries a pass. */
+/** Whether the payload begins like one that carries a pass. */
 export function carriesPass(payload: string): boolean {
   return payload.startsWith(BEGINNING);
 }

@@ -38,14 +38,15 @@ export interface Channel {
    */
   readonly reportsNameReference?: boolean;
   /**
-   * Looks at the content of a job that needs it. Null: it may be delivered. An abort of `signal` ends the call with the
+   * Checks the content of a job that needs it. Null: it may be delivered. An abort of `signal` ends the call with the
    * outcome `retry`.
    */
   screen?(job: QueuedJob, tenant: Tenant, signal: AbortSignal): Promise<Outcome | null>;
   /**
    * Milliseconds until the provider's pace lets the tenant's sender send again; 0: now. Called when a delivery gets its
-   * slot, right before it begins, and again after that time: tenants that share a sender get turns, and a tenant that
-   * does not ask again loses its turn. The call itself consumes nothing; `deliver` does, before it waits for anything.
+   * slot, right before it begins, and again after that time. Tenants that share a sender take turns, and a tenant that
+   * does not call again loses its turn. The call itself consumes no capacity; `deliver` does, before it waits for
+   * anything.
    */
   paceMs?(tenant: Tenant): number;
   /**
@@ -53,13 +54,14 @@ export interface Channel {
    */
   deliver(job: QueuedJob, tenant: Tenant, signal: AbortSignal, onHandOver?: () => void): Promise<Outcome>;
   /**
-   * The relay or provider that the tenant's jobs go to: its outages affect all tenants that share it. Outcomes name it in
-   * `relay` exactly when it was asked. Absent or null: the channel has nothing that can be away as a whole.
+   * Returns the relay or provider that handles the tenant's jobs; an outage affects all tenants that share it. An
+   * outcome names it in `relay` exactly when the relay was contacted. Absent or null: the channel has no relay that can
+   * be away as a whole.
    */
   findRelay?(tenant: Tenant): Relay | null;
   /**
-   * Gives back what accepting the job took, because it failed for good or its recipient is suppressed. Called before that is
-   * recorded, repeatedly until it resolves, and perhaps once more in another process.
+   * Gives back the resources that were taken when the job was accepted, because it failed for good or its recipient is
+   * suppressed. Called before that is recorded, repeatedly until it resolves, and perhaps once more in another process.
    */
   giveBack?(job: QueuedJob): Promise<void>;
 }

@@ -1,24 +1,27 @@
 import type { ChannelName } from "../jobs/job.ts";
 
-/** What may be shown of stored credentials: nothing that signs, logs in or lets a secret be guessed. */
+/** The public part of stored credentials. Contains no text that signs, logs in or lets a secret be guessed. */
 export interface ShownCredentials {
-  /** The first 16 hex digits of a SHA-256: equal for equal credentials. Never of a text that could be guessed. */
+  /**
+   * The first 16 hex digits of a SHA-256: equal for equal credentials. Never computed from a text that could be
+   * guessed.
+   */
   readonly fingerprint: string;
-  /** ISO 8601 UTC; null: they hold nothing that expires by itself. */
+  /** ISO 8601 UTC; null: none of these credentials expires by itself. */
   readonly expires_at: string | null;
-  /** Members of the kind, which identify the account, number or pass type. */
+  /** Members of this kind of credentials that identify the account, number or pass type. */
   readonly [member: string]: string | null;
 }
 
 /** How one kind of tenants' own credentials is stored. */
 export interface CredentialForm {
-  /** The last part of its path; also the kind in its secrets' place. */
+  /** The last part of its path; also the kind under which its secrets are encrypted. */
   readonly kind: string;
   /** The channel that `allow_custom` must name for them to be used. */
   readonly channel: ChannelName;
-  /** If they hold something that expires: what that is called, and which member of `show` names it. */
+  /** If a part of them expires: the name of that part, and the member of `show` that identifies it. */
   readonly expires?: { readonly as: string; readonly namedBy: string };
-  /** Of the opened secret. */
+  /** Returns the public part of a decrypted secret. */
   show(text: string): ShownCredentials;
 }
 
@@ -30,7 +33,7 @@ export interface CredentialsRecord extends Record<string, string | boolean | nul
   readonly reason: string | null;
 }
 
-/** A certificate or key that ends by itself. */
+/** A certificate or key with an expiry date. */
 export interface Expiring {
   /** Such as `apple_certificate` or `api_key`. */
   readonly kind: string;
@@ -41,7 +44,7 @@ export interface Expiring {
   readonly expiresAtMs: number;
 }
 
-/** Why stored credentials of a channel are not used. */
+/** Returns the reason why stored credentials of a channel are not used. */
 export function whyUnused(channel: ChannelName): string {
   return `stored, not used because the tenant's allow_custom does not name ${channel}`;
 }

@@ -35,7 +35,7 @@ export interface RegisteredDomain {
   readonly smtpEnabled: boolean;
   readonly relayStatus: DomainStatus;
   readonly smtpStatus: DomainStatus;
-  /** Of its DKIM key (RFC 6376, 3.1). Changes each time that a domain is registered. */
+  /** Selector of its DKIM key (RFC 6376, 3.1). Changes each time the domain is registered. */
   readonly selector: string;
   /** SubjectPublicKeyInfo, DER in base64: the `p=` of the DKIM record. */
   readonly publicKey: string;
@@ -60,7 +60,7 @@ export interface DomainVerdict extends Pick<RegisteredDomain, "relayStatus" | "s
 }
 
 export type NoNewDomain =
-  /** The tenant has as many domains as it may have. */
+  /** The tenant has reached its limit of domains. */
   | { readonly kind: "full"; readonly most: number }
   /** A tenant, this one or another, has the domain. */
   | { readonly kind: "taken"; readonly domain: string };
@@ -75,23 +75,25 @@ export interface DomainStore {
   /** Ordered by name. */
   all(tenantId: string): Promise<AllOfTenant<RegisteredDomain>>;
   one(tenantId: string, domain: string): Promise<DomainResult<RegisteredDomain>>;
-  /** Records the result of verifying `domain`; it is missing if it was deleted or registered again since. */
+  /**
+   * Records the result of verifying `domain`. Returns `missing` if the domain was deleted or registered again since.
+   */
   judge(domain: RegisteredDomain, verdict: DomainVerdict): Promise<DomainResult<RegisteredDomain>>;
   delete(tenantId: string, domain: string): Promise<DomainResult<null>>;
 }
 
 /** Stores the domain of the platform's own sender. All processes see every change within a second. */
 export interface SenderDomainStore {
-  /** Of the configured sender; null: it has no key yet. */
+  /** Returns the domain of the configured sender; null: it has no key yet. */
   read(): Promise<RegisteredDomain | null>;
-  /** The stored domain: an earlier one wins. */
+  /** Returns the stored domain: an earlier one wins. */
   create(domain: Pick<NewDomain, "selector" | "publicKey" | "privateKeyPem">): Promise<RegisteredDomain>;
   judge(domain: RegisteredDomain, verdict: DomainVerdict): Promise<RegisteredDomain>;
 }
 
 /** The domain of the platform's own sender, whose mail is signed once the domain is verified. */
 export interface SenderDomain {
-  /** Makes its key when it is first asked for. */
+  /** Creates its key on the first call. */
   view(): Promise<DomainView>;
   /** Runs all checks again, and returns the domain with the new results. */
   verify(): Promise<DomainView>;
@@ -141,7 +143,7 @@ export interface DomainRequest {
 /** Everything needed to send from a verified domain. */
 export interface VerifiedDomain {
   readonly domain: string;
-  /** Null: not verified for the platform's relay; no verifier can see its key, so it signs nothing. */
+  /** Null: not verified for the platform's relay. Verifiers could not find its key, so mail is not signed with it. */
   readonly relay: DomainSigning | null;
   /** Whether the tenant's own relay is verified. */
   readonly smtp: boolean;

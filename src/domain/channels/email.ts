@@ -4,8 +4,8 @@ import { parseUrl } from "../texts/parse-url.ts";
 export const TEMPLATE_SLUG = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 
 /**
- * What of a message is tracked, as a message, its template or its tenant says it. A member that is absent leaves it to the next of
- * them, and in the end to `DEFAULT_TRACKING`.
+ * The events to track in a message, as the message, its template or its tenant sets it. If a member is absent, the next
+ * of these decides, and finally `DEFAULT_TRACKING`.
  */
 export type TrackingChoice = { readonly opens?: boolean; readonly clicks?: boolean };
 
@@ -16,9 +16,9 @@ export interface EmailTemplate {
   readonly subject: string;
   readonly html: string;
   readonly text: string | null;
-  /** Absent: the template says nothing of it. */
+  /** Absent: the template leaves it to the tenant. */
   readonly tracking?: TrackingChoice;
-  /** The topic of messages made from it that do not name one; absent: they have none. */
+  /** The topic of messages made from it that do not name one; absent: no topic. */
   readonly topic?: string;
 }
 
@@ -35,7 +35,7 @@ export interface EmailSender {
   readonly warmUpFrom?: string;
 }
 
-/** The key under which a suppression is stored: addresses are compared case-insensitively. */
+/** Returns the key under which a suppression is stored: addresses are compared case-insensitively. */
 export function normaliseAddress(address: string): string {
   return address.toLowerCase();
 }
@@ -43,7 +43,7 @@ export function normaliseAddress(address: string): string {
 /**
  * Whether the domain part of an address names a machine: an address literal (RFC 5321, 4.1.3), a text that resolvers
  * read as an IPv4 address (no top-level domain is a number), or the resolving machine itself (RFC 6761, 6.3). A mail
- * server connects to such a machine directly, from a place in the network where no tenant is.
+ * server connects to such a machine directly, from a position in the network that no tenant has.
  */
 export function namesMachine(domain: string): boolean {
   return /^\[|(?:^|\.)(?:\d+|0x[0-9a-f]*|localhost)\.?$/i.test(domain);
@@ -53,7 +53,7 @@ export function namesMachine(domain: string): boolean {
  * Parses one mailbox as SMTP defines it (RFC 5321, 4.1.2): a dot-string or quoted local part of at most 64 bytes, and a
  * domain. ASCII only: internationalised domains must be in their `xn--` form, and non-ASCII local parts (RFC 6531) are
  * refused, because not every relay on the way carries them. Address literals are refused as well: mail to a machine's
- * address goes into whatever network the relay is in.
+ * address would go into the relay's own network.
  *
  * Returns the address without unnecessary quotes, which gives each mailbox one spelling; null when the text is anything
  *       else (a list, a display name, a comment, a group, an empty part, too long).
@@ -69,9 +69,9 @@ export function parseAddress(text: string): string | null {
 }
 
 /**
- * Parses one recipient as `parseAddress` does, beyond ASCII too: an internationalised domain becomes its A-labels (RFC 5890),
- * so that each mailbox keeps one spelling, and a local part may have letters of any script (RFC 6531), which only relays
- * with SMTPUTF8 take. Null when the text is anything else.
+ * Parses one recipient as `parseAddress` does, beyond ASCII too: an internationalised domain becomes its A-labels (RFC
+ * 5890), so that each mailbox keeps one spelling, and a local part may have letters of any script (RFC 6531), which
+ * only relays with SMTPUTF8 accept. Null when the text is anything else.
  */
 export function parseRecipient(text: string): string | null {
   if (PRINTABLE_ASCII.test(text)) return parseAddress(text);
@@ -88,39 +88,45 @@ export function parseRecipient(text: string): string | null {
 }
 
 /**
- * Whether mail servers may read a way to another domain into an address that `parseRecipient` accepts (RFC 5321, appendix F.2):
- * `user%other.example@relay.example`, `other.example!user@relay.example`, or the same within quotes, where some look for `@`, too.
- * Nothing is sent there: whose domain it is would say nothing about where the mail goes.
+ * Whether mail servers may read a route to another domain into an address that `parseRecipient` accepts (RFC 5321,
+ * appendix F.2): `user%other.example@relay.example`, `other.example!user@relay.example`, or the same within quotes,
+ * where some also interpret `@`. Mail to such addresses is refused: the owner of the domain would not tell where the
+ * mail goes.
  */
 export function isRoutedOn(address: string): boolean {
   return /[%!@]/.test(address.slice(0, address.lastIndexOf("@")));
 }
 
-/** The spelling under which a recipient is stored and compared, whoever names it. */
+/** Returns the spelling under which a recipient is stored and compared, whatever its source. */
 export function recipientKey(text: string): string {
   return normaliseAddress(parseRecipient(text) ?? text);
 }
 
-/** In A-labels; null: it is no domain. */
+/** Returns the domain as A-labels; null: it is not a domain. */
 function toAsciiDomain(domain: string): string | null {
   if (domain.length > limits.addressBytesMax || !LABELS.test(domain)) return null;
   const host = parseUrl(`http://${domain}`)?.hostname ?? "";
   return isDomain(host) ? host : null;
 }
 
-/** Nothing that ends a host in an address of the web. */
+/** Excludes every character that ends the host in a URL. */
 const LABELS = /^[A-Za-z0-9.\u0080-\u{10ffff}-]+$/u;
 const LOCAL_BYTES_MAX = 64;
-/** Before its letters are joined with their marks: no letter has more than three units for two bytes. */
+/** Before letters are composed with their marks: no letter has more than three UTF-16 units per two bytes. */
 const GIVEN_LOCAL_CHARS_MAX = 2 * LOCAL_BYTES_MAX;
-/** On one letter, more than any script has: to sort them takes a time that grows with the square of their number. */
+/**
+ * Marks on one letter, more than any script needs: sorting them takes time that grows with the square of their number.
+ */
 const MARKS_TOO_MANY = /\p{M}{9}/u;
 const PRINTABLE_ASCII = /^[\x20-\x7e]+$/;
 const DOT_STRING = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/;
-/** The same with letters, marks and symbols beyond ASCII: nothing that is blank, invisible or turns the direction. */
+/**
+ * The same with letters, marks and symbols beyond ASCII, but without characters that are blank, invisible or change the
+ * text direction.
+ */
 const UTF8_DOT_STRING =
   /^(?:[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]|[^\0-\x7f\p{C}\p{Z}])+(?:\.(?:[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]|[^\0-\x7f\p{C}\p{Z}])+)*$/u;
-/** Without angle brackets: mail software on the way takes them for the ends of the address. */
+/** Without angle brackets, which some mail software on the way takes for the ends of the address. */
 const QUOTED_STRING = /^"(?:[\x20\x21\x23-\x3b\x3d\x3f-\x5b\x5d-\x7e]|\\[\x20-\x3b\x3d\x3f-\x7e])*"$/;
 /** Labels of at most 63 letters, digits and inner hyphens (RFC 1035, 2.3.1). */
 const DOMAIN = /^(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)*[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/;

@@ -2,21 +2,23 @@ import type { Page } from "../page.ts";
 import type { Done, InvalidCursor } from "../store-result.ts";
 import type { JsonObject } from "../texts/json.ts";
 
-/** A message that a person wrote to one of the tenants' sending numbers, or another part of a call that is kept. */
+/**
+ * A message that a person wrote to one of the tenants' sending numbers, or another part of a webhook call that is kept.
+ */
 export interface IncomingMessage {
   /** The provider's id. */
   readonly id: string;
   /** The provider's id of the receiving number, or null if the provider did not say. */
   readonly phoneNumberId: string | null;
-  /** Digits of the writer's number; null: the writer hides it. */
+  /** Digits of the writer's number; null: the writer's number is hidden. */
   readonly from: string | null;
-  /** The provider's id of the writer; null: it gave none. */
+  /** The provider's id of the writer; null: the provider sent none. */
   readonly userId: string | null;
   /** The writer's username. */
   readonly username: string | null;
-  /** The name that the writer uses. */
+  /** The writer's display name. */
   readonly name: string | null;
-  /** The provider's word: `text`, `image`, `button`, …; of other parts of a call, the type of news that they are. */
+  /** The provider's type: `text`, `image`, `button`, …; for other parts of a call, the type of their update. */
   readonly type: string;
   /** As the provider sent it; null if that was too long to keep. */
   readonly content: JsonObject | null;

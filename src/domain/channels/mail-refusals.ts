@@ -1,4 +1,7 @@
-/** Why a mail server, or our own relay, did not take a message: the words of `FailureClass` that a refusal can have. */
+/**
+ * The reason why a mail server, or our own relay, did not accept a message: the values of `FailureClass` that apply to
+ * a refusal.
+ */
 export type RefusalClass =
   | "recipient"
   | "mailbox_full"
@@ -11,33 +14,33 @@ export type RefusalClass =
   | "unreachable"
   | "other";
 
-/** A refusal as a server, an MTA's log or a report by mail tells it. */
+/** A refusal as reported by a server, an MTA's log or a report by mail. */
 export interface MailRefusal {
-  /** The remote server's own words, or those of the MTA that did not get that far. */
+  /** The remote server's own words, or those of the MTA if it did not reach the server. */
   readonly text: string;
   /** Reply code of RFC 5321, 4.2, if it is known beside the text. */
   readonly replyCode?: number | null;
-  /** Status code of RFC 3463 by whoever reports, for example a report's `Status`. */
+  /** Status code of RFC 3463 from the reporting system, for example a report's `Status`. */
   readonly enhancedCode?: string | null;
-  /** The command that was answered, for example `RCPT TO`. */
+  /** The command that the server replied to, for example `RCPT TO`. */
   readonly command?: string | null;
-  /** Domain of the recipient, or host of the server that refused: some providers mean something else than they say. */
+  /** Domain of the recipient, or host of the server that refused: some providers' words do not mean what they say. */
   readonly provider?: string | null;
 }
 
 export interface RefusalVerdict {
   readonly is: RefusalClass;
-  /** The address can never be reached, so nothing is sent to it again. False where it may be anything else. */
+  /** The address can never be reached, so no more messages are sent to it. False wherever there is doubt. */
   readonly isGone: boolean;
-  /** The remote's own codes where its text has them, otherwise the given ones. */
+  /** The remote's own codes if its text contains them, otherwise the supplied ones. */
   readonly replyCode: number | null;
   readonly enhancedCode: string | null;
 }
 
 /**
- * The verdict on a refusal. Evidence counts in this order: the remote's words, its enhanced code, its reply code, the
- * status by whoever reports. A wrong suppression loses mail silently, while a dead address that is taken for a failure
- * shows up again at the next message; so words that speak of anything but the address win over every code.
+ * Judges a refusal. Evidence counts in this order: the remote's words, its enhanced code, its reply code, the reporting
+ * system's status. A wrong suppression loses mail silently, whereas a dead address that is taken for a failure shows up
+ * again with the next message; so words about anything but the address win over every code.
  */
 export function judgeRefusal(refusal: MailRefusal): RefusalVerdict {
   const text = refusal.text.slice(0, TEXT_CHARS_MAX).replace(SUMMARY, "");
@@ -55,26 +58,30 @@ export function judgeRefusal(refusal: MailRefusal): RefusalVerdict {
   };
   const row = REFUSALS.find((each) => holds(each, seen));
   const isTemporary = seen.code.startsWith("4") || (seen.code === "" && seen.status.startsWith("4"));
-  // A domain that is not in the DNS has no server that could give a code, and some programs report any failure as 4.0.0.
+  // A domain that is not in the DNS has no server that could return a code, and some programs report any failure as
+  // 4.0.0.
   const isFinal = !isTemporary || (row?.is === "domain" && seen.code === "");
   return { is: row?.is ?? "other", isGone: row?.isGone === true && isFinal, replyCode, enhancedCode };
 }
 
-/** Longer than what any server says, also in many lines. */
+/** Longer than any server's reply, even one of many lines. */
 const TEXT_CHARS_MAX = 4_000;
 
-/** What Cisco's MTA makes of a remote's words before it quotes them: `5.1.0 - Unknown address error '550 …'`. */
+/**
+ * The text that Cisco's MTA puts before the remote's words when it quotes them: `5.1.0 - Unknown address error '550
+ * …'`.
+ */
 const SUMMARY = /^[45]\.\d{1,3}\.\d{1,3} - [A-Za-z ]{1,60}(?:\d{3}-)?'/;
 
-/** The first reply code in the text; a port or a count is none. */
+/** The first reply code in the text; ports and counts do not match. */
 const CODES = /(?:^|[\s:'"#(<>;])([45][0-5]\d|571|585|591)(?=[\s:;,-]|$)/;
 
-/** The first enhanced code, which is no part of an IP address. */
+/** The first enhanced code that is not part of an IP address. */
 const STATUS_CODE = /(?<![\d.])([245]\.\d{1,3}\.\d{1,3})(?![\d.]*\d)/;
 
 /**
- * The text without addresses and host names, which are made of words, too: `full-moon@policy.example`. Names of block
- * lists stay.
+ * Returns the text without addresses and host names, which consist of words, too: `full-moon@policy.example`. Names of
+ * block lists stay.
  */
 function removeNames(text: string): string {
   return text.replace(NAMES, (name) => (BLOCK_LISTS.test(name) ? name : " ")).replace(/\s+/g, " ");
@@ -97,9 +104,9 @@ interface Seen {
 interface Row {
   readonly is: RefusalClass;
   readonly isGone?: true;
-  /** Of the whole text: codes that a provider documents. */
+  /** Matched against the whole text: codes that a provider documents. */
   readonly text?: RegExp;
-  /** Of the text without addresses and host names. */
+  /** Matched against the text without addresses and host names. */
   readonly words?: RegExp;
   readonly code?: RegExp;
   readonly status?: RegExp;
@@ -119,7 +126,7 @@ const NO_STATUS = /^(?:|[245]\.[05]\.0)$/;
 
 /** All conditions of a row must hold, and the first row decides. */
 const REFUSALS: readonly Row[] = [
-  // Orange and La Poste: the last three digits tell, in whatever language.
+  // Orange and La Poste: the last three digits decide, whatever the language.
   { is: "recipient", isGone: true, text: /\b(?:LPN|OFR|OUK)\w{0,6}[_-]?41[68]\b/ },
   { is: "mailbox_full", text: /\b(?:LPN|OFR|OUK)\w{0,6}[_-]?417\b/ },
   { is: "recipient", text: /\b(?:LPN|OFR|OUK)\w{0,6}[_-]?42[06]\b/ },
@@ -136,24 +143,25 @@ const REFUSALS: readonly Row[] = [
   // Spectrum and Cox.
   { is: "throttled", text: /\bAUP#(?:CXCNCT|CXMXRT|[A-Za-z-]{0,8}1(?:3\d\d|4\d\d|5[458]0))\b/ },
   { is: "refused", text: /\bAUP#(?:CX|CD|IPBL|[A-Za-z-]{0,8}1[012]\d\d)/ },
-  // Gmail, whose 5.2.1 some reports leave out.
+  // Gmail, whose 5.2.1 is missing in some reports.
   { is: "recipient", isGone: true, words: /\baccount that you tried to reach is (?:disabled|inactive)\b/i },
-  // i.ua: where its page on an error is, the number is the reason.
+  // i.ua: if its reply links to an error page, the page's number is the reason.
   { is: "recipient", isGone: true, text: /\.i\.ua\/err\/2\b/ },
   { is: "refused", text: /\.i\.ua\/err\/\d/ },
-  // KDDI and DOCOMO call a recipient unknown who does not want this sender's mail, once they have the message.
+  // KDDI and DOCOMO, after they have received the message, call a recipient unknown who does not want this sender's
+  // mail.
   { is: "refused", text: /\b550:?[ -]{0,3}:\s{1,9}User unknown/i },
   { is: "refused", provider: /(?:^|\.)docomo\.ne\.jp$/i, command: /^(?!RCPT)/, text: /^(?!.{0,4000}to RCPT TO)/s },
-  // QQ and others, at any limit of theirs.
+  // QQ and others, for any of their limits.
   { is: "refused", words: /\bmailbox unavailable or access den/i },
-  // Microsoft 365, of a domain that takes mail for known recipients alone.
+  // Microsoft 365, for a domain that accepts mail only for known recipients.
   {
     is: "recipient",
     isGone: true,
     status: /^5\.4\.1$/,
     words: /\brecipient address(?:es)? rejected ?: access denied/i,
   },
-  // Gmail and others: mail that comes too fast, which passes. "Sending quota" is not a mailbox's.
+  // Gmail and others: mail arrives too fast, which is temporary. "Sending quota" does not mean a mailbox's quota.
   {
     is: "throttled",
     words:
@@ -211,7 +219,7 @@ const REFUSALS: readonly Row[] = [
     status: /^5\.(?:1\.2|1\.10|4\.4|4\.310)$/,
     words: /\b(?:(?:invalid|unknown) domain|does not exist)\b/i,
   },
-  // The recipient, in the words of many programs and some languages.
+  // The recipient, in the words of many programs and in several languages.
   {
     is: "recipient",
     isGone: true,
@@ -236,7 +244,7 @@ const REFUSALS: readonly Row[] = [
     words:
       /(?:utilisateur|destinataire|adresse|bo[iî]te)(?: \w+){0,3} (?:inconnue?|invalide|inexistante?)|n'existe pas|(?:empf[aä]nger|benutzer|adresse|postfach)(?: \w+){0,3} (?:unbekannt|existiert nicht|ung[uü]ltig|nicht (?:gefunden|bekannt|vorhanden))|(?:usuario|usu[aá]rio|destinatario|destinat[aá]rio|buz[oó]n|cuenta|conta)(?: \w+){0,3} (?:desconocid\w|desconhecid\w|inexistente|inv[aá]lid\w|no existe|n[aã]o existe)|no existe (?:ese|dicha?|el|la|tal)|(?:utente|destinatario|indirizzo|casella)(?: \w+){0,3} (?:sconosciut\w|inesistente|non (?:esiste|valid\w|trovat\w))|nessun utente|(?:gebruiker|ontvanger)(?: \w+){0,3} (?:onbekend|bestaat niet)|пользовател\S+ (?:\S+ ){0,3}не (?:найден|существует)|(?:ユーザ|宛先|メールアドレス).{0,80}(?:見つかりません|存在しません|不明)|ディレクトリ.{0,40}ありません|(?:用户|收件人|邮箱).{0,20}不存在/i,
   },
-  // Of RFC 5321, 4.2.3, word by word what 550 means; Outlook.com, GMX and others say no more about unknown recipients.
+  // The text of 550 in RFC 5321, 4.2.3, word by word; Outlook.com, GMX and others say no more about unknown recipients.
   {
     is: "recipient",
     isGone: true,
@@ -251,7 +259,7 @@ const REFUSALS: readonly Row[] = [
     status: NO_STATUS,
     words: /\b(?:recipient|address) (?:address )?rejected\.?\s*(?:\(|$)/i,
   },
-  // Who may come back is kept, unless the status says that the mailbox is disabled.
+  // A recipient that may become reachable again is kept, unless the status says that the mailbox is disabled.
   { is: "recipient", words: /\b(?:temporar\w+|try (?:again )?later|retry|try again)\b/i, status: /^5\.(?:1|2\.1)/ },
   {
     is: "recipient",
@@ -259,7 +267,7 @@ const REFUSALS: readonly Row[] = [
       /\b(?:disabled|deactivated|inactive|not active|not activated|suspended|discontinued|frozen|locked|expired|terminated|archived)\b/i,
     status: /^(?!5\.(?:1\.1|2\.1)$)/,
   },
-  // What is left is what codes alone say; 552 is about storage, and 4yz about now.
+  // The remaining rows rely on codes alone; 552 is about storage, and 4yz is temporary.
   { is: "domain", isGone: true, status: /^5\.1\.(?:2|10)$/, code: /^(?:|55[0136]|554)$/ },
   { is: "recipient", isGone: true, status: GONE_STATUS, code: /^(?:|50\d|55[0134]|556)$/ },
   { is: "recipient", status: /^[45]\.(?:1\.[0-6]|2\.1)$/ },

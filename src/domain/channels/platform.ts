@@ -22,7 +22,8 @@ export function resolveGoogleIssuer(tenant: Tenant, platform: PlatformCredential
 }
 
 /**
- * Whether tenants share the issuer of the tenant's Google passes: it is the platform's, whichever account acts for it.
+ * Whether tenants share the issuer of the tenant's Google passes: it belongs to the platform, whichever account acts
+ * for it.
  */
 export function isGoogleIssuerShared(tenant: Tenant, platform: PlatformCredentials): boolean {
   const issuerId = resolveGoogleIssuer(tenant, platform)?.issuerId;

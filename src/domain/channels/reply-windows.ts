@@ -9,13 +9,13 @@ export interface WrittenTo {
 }
 
 /**
- * Who wrote to which number, and when last: the provider takes free text for a while after that. Remembered for
- * `limits.writersKeptMs`, of each number for the `limits.writersMax` who wrote last: a person counts by number and by id. Rejects with
- * `TransportError` (effect unknown, safe to repeat) or `UnavailableError`.
+ * The time of each person's last message to each number: for a while after it, the provider accepts free text. Kept for
+ * `limits.writersKeptMs`, for the `limits.writersMax` latest writers of each number; a person counts twice, by number
+ * and by id. Rejects with `TransportError` (effect unknown, safe to repeat) or `UnavailableError`.
  */
 export interface ReplyWindows {
-  /** Resolves when they are on disk. In any order, and repeatedly: a person's latest message counts. */
+  /** Resolves when they are on disk. Order and repetition do not matter: a person's latest message counts. */
   note(messages: readonly WrittenTo[]): Promise<void>;
-  /** When one of these people last wrote to the number, in unix milliseconds; null: not that is remembered. */
+  /** When one of these people last wrote to the number, in unix milliseconds; null: no such message is remembered. */
   lastWrittenMs(phoneNumberId: string, from: readonly string[]): Promise<number | null>;
 }

@@ -6,15 +6,15 @@ export interface ReceivedMessage {
   readonly to: string;
   /** The size that counts against the ring's limit. */
   readonly bytes: number;
-  /** Everybody whom it names, if it has other recipients: it is erased with each of them. */
+  /** All people whom it names, if it has other recipients: it is erased with each of them. */
   readonly names?: readonly string[];
-  /** Called when somebody views the message, not when it arrives. */
+  /** Called when the message is viewed, not when it arrives. */
   show(): SandboxMessage;
 }
 
 /** The latest messages, limited in number and size. */
 export class MessageRing implements SandboxInbox {
-  /** Oldest first; those before `first` are gone. */
+  /** Oldest first; messages before `first` are gone. */
   private kept: ReceivedMessage[] = [];
   private first = 0;
   private bytes = 0;
@@ -63,13 +63,13 @@ export class MessageRing implements SandboxInbox {
 }
 
 /**
- * Determines whether a try of a message is among the first ones, which a sandbox refuses; after them the count starts
+ * Determines whether a try of a message is among the first ones, which a sandbox refuses; after those, the count starts
  * again. Bounded.
  */
 export class FirstTries {
   private readonly tries = new Map<string, number>();
 
-  /** `keysMax`: messages that are counted, the latest ones. */
+  /** `keysMax`: how many messages are counted; the latest are kept. */
   constructor(private readonly keysMax: number) {}
 
   /** Counts a try. Returns whether it is among the first `times`. */

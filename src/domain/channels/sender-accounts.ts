@@ -1,4 +1,4 @@
-/** One of the chat provider's accounts has this sending number. */
+/** Links a sending number to one of the chat provider's accounts. */
 export interface NumberOfAccount {
   readonly accountId: string;
   /** The provider's id of the number. */
@@ -8,12 +8,12 @@ export interface NumberOfAccount {
 }
 
 /**
- * Which of the chat provider's accounts has which sending number: calls about accounts and templates name the account alone.
+ * Maps the chat provider's accounts to their sending numbers: calls about accounts and templates name only the account.
  * Rejects with `TransportError` (effect unknown, safe to repeat) or `UnavailableError`.
  */
 export interface SenderAccounts {
   /** Resolves when it is on disk. */
   note(numbers: readonly NumberOfAccount[]): Promise<void>;
-  /** The ids of the account's known numbers; where the number itself is given and known, its id alone. */
+  /** Returns the ids of the account's known numbers, or only the matching id if `displayNumber` is known. */
   findNumbers(accountId: string, displayNumber: string | null): Promise<readonly string[]>;
 }

@@ -1,6 +1,6 @@
 import { extractHost } from "../texts/host.ts";
 
-/** An SMTP URL in its parts. */
+/** The parts of an SMTP URL. */
 export interface SmtpServer {
   readonly host: string;
   readonly port: number;
@@ -11,8 +11,8 @@ export interface SmtpServer {
 }
 
 /**
- * Parses `smtp://` and `smtps://` URLs, with default ports 587 and 465. Null for any other text. A query is ignored:
- * nodemailer would take its options from there, including its log, its proxy and its limits.
+ * Parses `smtp://` and `smtps://` URLs, with default ports 587 and 465. Returns null for any other text. A query is
+ * ignored: nodemailer would take options from it, including its log, its proxy and its limits.
  */
 export function parseSmtpUrl(smtpUrl: string): SmtpServer | null {
   const url = URL.parse(smtpUrl);

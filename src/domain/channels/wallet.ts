@@ -11,7 +11,7 @@ export type PassStyle = (typeof PASS_STYLES)[number];
 export const GOOGLE_KINDS = ["generic", "eventTicket", "loyalty", "offer", "giftCard", "transit", "flight"] as const;
 export type GoogleKind = (typeof GOOGLE_KINDS)[number];
 
-/** Reasons for an update that applications state. */
+/** Reasons for an update that applications can give. */
 export const NOTIFICATION_KINDS = [
   "match.upcoming",
   "match.result.recorded",
@@ -20,7 +20,7 @@ export const NOTIFICATION_KINDS = [
 ] as const;
 export type NotificationKind = (typeof NOTIFICATION_KINDS)[number];
 
-/** Language → text in pass.json → text that is shown in its place. */
+/** Language → text in pass.json → text to display instead. */
 export type PassStrings = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 /** The content of a pass for Apple Wallet, ready to be signed. */
@@ -34,11 +34,13 @@ export interface AppleContent {
   readonly pass: JsonObject;
   /** Absent: it has texts of one language only. */
   readonly strings?: PassStrings;
-  /** personalization.json, with which Wallet asks the holder for a name or the like. Absent: the pass asks for nothing. */
+  /**
+   * personalization.json, with which Wallet asks the holder for details such as a name. Absent: the pass asks for none.
+   */
   readonly personalization?: JsonObject;
-  /** A fingerprint of what the holder entered, since when the pass asks no longer. */
+  /** A fingerprint of the holder's entries; once it is set, the pass no longer asks for them. */
   readonly personalized?: string;
-  /** File name in the bundle (`icon@2x.png`, `de.lproj/icon@2x.png`) → what the image is known by, the key of `SignablePass.images`. */
+  /** File name in the bundle (`icon@2x.png`, `de.lproj/icon@2x.png`) → the image's key in `SignablePass.images`. */
   readonly images: Readonly<Record<string, string>>;
 }
 
@@ -76,7 +78,7 @@ export interface AppleSigner {
 /** Why a provider, or the credentials for it, cannot be used now: a sentence for the tenant. */
 export interface Unusable {
   readonly why: string;
-  /** Whatever becomes of the provider and the credentials, it stays so. */
+  /** It is unusable for good, whatever happens to the provider and the credentials. */
   readonly isForGood?: true;
 }
 

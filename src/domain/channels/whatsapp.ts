@@ -24,13 +24,13 @@ export interface WhatsappAlias {
 export interface WhatsappSender {
   readonly phoneNumberId: string;
   readonly accessToken: string;
-  /** The provider's id of the account that has the number and its templates; absent: nobody has said. */
+  /** The provider's id of the account that has the number and its templates; absent: not known. */
   readonly accountId?: string;
 }
 
 /**
- * The provider's id of a person for one business, or for several linked ones (`ENT`): all that is known of people who hide their
- * number behind a username (WhatsApp Cloud API, "Business-scoped user IDs").
+ * The provider's id of a person for one business, or for several linked ones (`ENT`): the only identification of people
+ * who hide their number behind a username (WhatsApp Cloud API, "Business-scoped user IDs").
  */
 export const WHATSAPP_USER_ID = /^[A-Za-z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128}$/;
 

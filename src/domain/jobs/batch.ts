@@ -3,19 +3,19 @@ import type { AcceptResult, Idempotency, NewJob, QueueShare, RateState } from ".
 
 /** Messages of one batch. */
 export const BATCH_MESSAGES_MAX = 1_000;
-/** Messages that enter the queue together: no call for a batch holds up other requests for long. */
+/** Messages that enter the queue together: small enough that a batch does not hold up other requests for long. */
 export const BATCH_PIECE_MESSAGES_MAX = 128;
 
 /** A batch that is queued under an idempotency key. */
 export interface BatchKey extends Idempotency {
-  /** What the ids of its jobs are derived from (`idInBatch`). */
+  /** The base from which the ids of its jobs are derived (`idInBatch`). */
   readonly baseId: string;
   /** Names this run of the batch; a repeat of the request is another run. */
   readonly run: string;
 }
 
 export interface BatchItem {
-  /** Its place in the batch. */
+  /** Its position in the batch. */
   readonly index: number;
   /** Null: the message was refused, and is only counted. */
   readonly job: NewJob | null;
@@ -40,14 +40,14 @@ export type PieceResult =
   | { readonly kind: "taken"; readonly baseId: string }
   | { readonly kind: "conflict" };
 
-/** What the queue knows of a batch under a key. */
+/** The queue's state of a batch under a key. */
 export interface KnownBatch {
   /** False: the key belongs to another request, and must not be used for this one. */
   readonly isSame: boolean;
   readonly baseId: string;
   /** First and last index of the messages that were queued. */
   readonly queued: readonly (readonly [number, number])[];
-  /** What `endBatch` stored; null: nothing. */
+  /** The text stored by `endBatch`; null: none yet. */
   readonly refused: string | null;
 }
 
@@ -69,19 +69,19 @@ export interface BatchQueue {
 export interface Batch {
   readonly tenant: TenantRef;
   readonly requestsPerMinute: number;
-  /** The request was counted before; this counts for its first message. */
+  /** The request was already counted, as its first message. */
   readonly isCounted: boolean;
   readonly idempotency: Idempotency | null;
   /** How many messages it has. */
   readonly size: number;
   /**
-   * Makes the messages from an index on: a piece at most, at least one, without gaps but for those that `isQueued` already. A
-   * repeat may ask for them again.
+   * Makes the messages from an index on: at most a piece, at least one, without gaps except for those that `isQueued`
+   * already. A repeat may request the same ones again.
    */
   make(from: number, ids: BatchIds): MadePart | Promise<MadePart>;
-  /** How a message is refused that the queue had no room for, as a text that the answer repeats. */
+  /** Formats the refusal of a message for which the queue had no capacity, as a text that the answer repeats. */
   describeRefusal(answer: NoRoom): string;
-  /** This call has queued so many more jobs, whatever becomes of the rest and of its answer. */
+  /** Reports that this call has queued more jobs, regardless of the rest and of the answer. */
   onQueued(jobs: number): void;
 }
 
@@ -92,7 +92,7 @@ export interface BatchIds {
 
 export interface MadePart {
   readonly messages: readonly MadeMessage[];
-  /** Index behind the last one that was looked at. */
+  /** Index after the last message that was examined. */
   readonly next: number;
 }
 
@@ -107,15 +107,15 @@ export type BatchResult =
       readonly kind: "answered";
       /** By index: the job's id, or a refusal. */
       readonly outcomes: readonly BatchOutcome[];
-      /** This is the answer to an earlier request with the same key; nothing was queued or counted. */
+      /** This is the answer to an earlier request with the same key; this call queued and counted no messages. */
       readonly isReplay: boolean;
       /** After the last message; null: none was counted. */
       readonly rate: RateState | null;
     }
   | { readonly kind: "conflict" }
-  /** Nothing was queued, for the reason that no message found room. */
+  /** No message was queued, because none found capacity, for this reason. */
   | { readonly kind: "no_room"; readonly why: "limited" | QueueShare; readonly rate: RateState }
-  /** As many of the tenant's batches wait in this process as may. */
+  /** The tenant has reached its limit of batches that wait in this process. */
   | { readonly kind: "busy" };
 
 export type BatchOutcome = { readonly jobId: string } | { readonly refusal: string };
@@ -123,8 +123,8 @@ export type BatchOutcome = { readonly jobId: string } | { readonly refusal: stri
 /** Queues batches. */
 export interface Batches {
   /**
-   * Rejects with `TransportError` or `UnavailableError` if the queue is away and a repeat of the request is the answer: under a
-   * key always, since the repeat queues what is missing; without one, if nothing was queued.
+   * Rejects with `TransportError` or `UnavailableError` if the queue is away and the caller should repeat the request:
+   * under a key always, since the repeat queues the missing messages; without one, only if no message was queued.
    */
   accept(batch: Batch): Promise<BatchResult>;
 }

@@ -4,15 +4,15 @@ import type { ChannelName } from "./job.ts";
 export const METRIC_INTERVALS = ["hour", "day", "week", "month"] as const;
 export type MetricInterval = (typeof METRIC_INTERVALS)[number];
 
-/** What of a message its events can be summed by. All but the channel are looked up in the jobs. */
+/** The members of a message by which its events can be grouped. All but the channel are looked up in the jobs. */
 export const METRIC_GROUPS = ["channel", "domain", "template", "tag"] as const;
 export type MetricGroup = (typeof METRIC_GROUPS)[number];
 
-/** What is counted: events by type, of which those by machines (`isByMachine`) are counts of their own. */
+/** The names of the counts: events by type, with machines' events (`isByMachine`) as counts of their own. */
 export const COUNTS = [...EVENT_TYPES, "machine_opened", "machine_clicked"] as const;
 export type Count = (typeof COUNTS)[number];
 
-/** How many events of each type a tenant had on some days. */
+/** A query for the number of a tenant's events of each type over some days. */
 export interface MetricsQuery {
   readonly tenantId: string;
   /** Days of the zone, `YYYY-MM-DD`, both inclusive. */
@@ -33,16 +33,16 @@ export interface MetricsQuery {
 export interface MetricRow {
   /** When the interval begins (unix ms); null: there are no intervals. */
   readonly atMs: number | null;
-  /** "": it has none, or its job is not known any more; null: there are no groups. */
+  /** "": it has none, or its job is no longer known; null: there are no groups. */
   readonly group: string | null;
   readonly events: Readonly<Record<Count, number>>;
 }
 
 export interface EventMetrics {
-  /** Whether the sums answer it; otherwise the events have to be read. */
+  /** Whether the sums can answer the query; otherwise the events have to be read. */
   isFromSums(query: MetricsQuery): boolean;
   /**
-   * By time and group. `too_many_events`: so many that they are not read; `too_many_rows`: the answer would be too long.
+   * Returns rows by time and group. `too_many_events`: too many to read; `too_many_rows`: the answer would be too long.
    * Rejects with `UnavailableError`.
    */
   metrics(query: MetricsQuery): Promise<readonly MetricRow[] | "too_many_events" | "too_many_rows">;

@@ -28,7 +28,7 @@ export interface FinishedJob {
   readonly tries?: readonly Attempt[];
   /** As in `JobRecord`. */
   readonly began?: number;
-  /** Of a failed job: what it is retried with; absent: there was no room for it. */
+  /** The content with which a failed job is retried; absent: it was not kept, for lack of space. */
   readonly kept?: KeptContent;
   /** Absent: none, or its recipient was erased. */
   readonly tags?: readonly Tag[];
@@ -36,8 +36,8 @@ export interface FinishedJob {
 
 /**
  * The history of a batch that is to be written. `new`: no process can have tried before. `again`: a process may have
- * tried, however long ago, so the store may have forgotten its token. `apart`: it was refused again and again; faulty
- * rows are to be set aside.
+ * tried, however long ago, so the store may have forgotten its token. `apart`: it was refused repeatedly; faulty rows
+ * are to be set aside.
  */
 export type WriteAttempt = "new" | "again" | "apart";
 
@@ -53,11 +53,11 @@ export interface EventWriter {
    * Writes the rows once, however often it is called with the same token. Resolves when they can be read. Rejects with
    * `RowsRefusedError` if the event store would refuse them forever.
    */
-  // A writer that has nothing to say of a batch says nothing.
+  // A writer may return no result.
   write(token: string, rows: readonly StoredEventRow[], attempt?: WriteAttempt): Promise<WriteOutcome | void>;
 }
 
-/** The event store was reached and refused the rows: it will refuse the same rows again. */
+/** The event store was reached and refused the rows; it will refuse the same rows again. */
 export class RowsRefusedError extends Error {
   override readonly name = "RowsRefusedError";
 }
@@ -114,7 +114,7 @@ export interface MinuteEvents {
   readonly events: number;
 }
 
-/** What operators watch. Rejects with `UnavailableError`. */
+/** Event counts for operators. Rejects with `UnavailableError`. */
 export interface EventRates {
   /** The minutes that begin at `fromMs` (unix) or later; kept for two days. */
   minutes(fromMs: number): Promise<readonly MinuteEvents[]>;
@@ -128,7 +128,7 @@ export interface EventReader {
   job(tenantId: string, jobId: string): Promise<JobRecord | null>;
 }
 
-/** Events of a tenant behind one that is known: ids in (afterEventId, throughEventId]. */
+/** A query for a tenant's events after a known one: ids in (afterEventId, throughEventId]. */
 export interface EventsAfter {
   readonly tenantId: string;
   readonly afterEventId: number;
@@ -140,20 +140,20 @@ export interface EventsAfter {
   readonly limit: number;
 }
 
-/** A place in a tenant's history. */
+/** A position in a tenant's history. */
 export interface EventPosition {
   readonly tenantId: string;
   readonly afterEventId: number;
 }
 
 /**
- * Follows tenants' histories without gaps: a tenant's events become visible in the order of their ids, so whoever knows an id that
- * is stored has everything up to it within reach. Rejects with `UnavailableError`.
+ * Follows tenants' histories without gaps: a tenant's events become visible in the order of their ids, so a reader that
+ * has the id of a stored event can read everything up to it. Rejects with `UnavailableError`.
  */
 export interface EventFeed {
   /**
-   * How long after an id was seen everything up to it can be read (ms). In a cluster of ClickHouse a replica that lags may show newer
-   * events before older ones, but none lags for longer and is still asked.
+   * How long after an id was read everything up to it can be read (ms). In a cluster of ClickHouse a lagging replica
+   * may show newer events before older ones, but replicas that lag for longer are not queried.
    */
   readonly settleMs: number;
   /** Oldest first, each once; fewer than the limit only if there are no more. */
@@ -162,7 +162,7 @@ export interface EventFeed {
   marks(positions: readonly EventPosition[]): Promise<ReadonlyMap<string, number>>;
 }
 
-/** Where a user of a ClickHouse server is served, and how that user proves to be it. */
+/** The address at which a user of a ClickHouse server is served, and the user's credentials. */
 export interface ClickHouseAddress {
   /** `http://…` or `https://…`, without credentials. */
   readonly url: string;

@@ -14,8 +14,8 @@ export const EVENT_TYPES = [
 export type EventType = (typeof EVENT_TYPES)[number];
 
 /**
- * What readers' programs report by following links. A gateway does that, too, while it refuses the message, so such a report does
- * not show that the provider has it.
+ * Whether readers' programs report the event by following links. A gateway does that, too, while it refuses the
+ * message, so such a report does not show that the provider has it.
  */
 export const isByReader = (type: EventType): boolean => type === "opened" || type === "clicked";
 
@@ -30,12 +30,12 @@ export interface DeliveryEvent {
 }
 
 /**
- * A member of an event's result while the event is in the queue: the provider's own time (unix ms). It is no part of the
- * result and leaves it when it is read; the event store has a column for it.
+ * A member of an event's result while the event is in the queue: the provider's own time (unix ms). It is not part of
+ * the result and is removed when the result is read; the event store has a column for it.
  */
 export const OCCURRED_AT = "$at";
 
-/** A result as it is shown, and the provider's own time if it has one. */
+/** Splits a result into the part to display and the provider's own time, if it has one. */
 export function withoutTime({ [OCCURRED_AT]: at, ...result }: JsonObject): {
   readonly result: JsonObject;
   readonly occurredAtMs?: number;
@@ -45,22 +45,22 @@ export function withoutTime({ [OCCURRED_AT]: at, ...result }: JsonObject): {
 
 /**
  * The event clock. `event_id = max(last + 1, (unix_ms - EPOCH) * 4096)`: strictly increasing for a tenant, ordered by
- * time, an exact JSON number (below 2^53 until 2094), and continuous even if the store forgot `last`.
+ * time, an exact JSON number (below 2^53 until 2094), and continuous even if the store lost `last`.
  */
 export const EVENT_EPOCH_MS = 1_735_689_600_000;
 export const EVENT_IDS_PER_MS = 4096;
 
-/** The smallest id that an event at `unixMs` or later can have. */
+/** Returns the smallest id that an event at `unixMs` or later can have. */
 export function firstEventIdAt(unixMs: number): number {
   return (unixMs - EVENT_EPOCH_MS) * EVENT_IDS_PER_MS;
 }
 
-/** Unix milliseconds at which the event was recorded. */
+/** Returns the time at which the event was recorded, in unix milliseconds. */
 export function eventTimeMs(eventId: number): number {
   return Math.floor(eventId / EVENT_IDS_PER_MS) + EVENT_EPOCH_MS;
 }
 
-/** The id that follows `last` at `unixMs`. */
+/** Returns the id that follows `last` at `unixMs`. */
 export function nextEventId(last: number, unixMs: number): number {
   return Math.max(last + 1, firstEventIdAt(unixMs));
 }

@@ -5,13 +5,14 @@ import type { EventType } from "./event.ts";
 import type { Attempt, ChannelName, JobStatus } from "./job.ts";
 
 /**
- * Why a message, or one try of it, failed, in the few words that a chart can have. They are stored, so none changes.
+ * The class of failure of a message or of one of its tries, few enough for a chart. The names are stored, so none
+ * changes.
  *
- * | class | what |
+ * | class | meaning |
  * |---|---|
  * | `recipient` | no such mailbox or number, or it is disabled |
- * | `mailbox_full` | the mailbox takes nothing more |
- * | `domain` | the recipient's domain does not exist, or takes no mail |
+ * | `mailbox_full` | the mailbox is full |
+ * | `domain` | the recipient's domain does not exist, or accepts no mail |
  * | `refused` | the provider does not want it from us: reputation, a block list, a policy |
  * | `authentication` | SPF, DKIM or DMARC did not pass |
  * | `throttled` | too much, or too fast: later it may pass |
@@ -42,7 +43,7 @@ interface Happened {
   readonly result: JsonObject;
 }
 
-/** The class of a `failed` or `bounced` event; null for every other event. */
+/** Returns the class of a `failed` or `bounced` event; null for every other event. */
 export function failureClassOfEvent({ channel, type, result }: Happened): FailureClass | null {
   if (type !== "failed" && type !== "bounced") return null;
   if (result["error"] === PURGED) return "purged";
@@ -51,7 +52,7 @@ export function failureClassOfEvent({ channel, type, result }: Happened): Failur
   return classifyText(channel, text);
 }
 
-/** The class of a job with this status and result; null: it did not fail. */
+/** Returns the class of a job with this status and result; null: it did not fail. */
 export function failureClassOfJob({
   channel,
   status,
@@ -63,7 +64,7 @@ export function failureClassOfJob({
   return status === "failed" ? failureClassOfEvent({ channel, type: "failed", result: result ?? {} }) : null;
 }
 
-/** The class of a try that did not succeed; null for one that did, or about which nothing is known. */
+/** Returns the class of a try that failed; null for one that succeeded, or whose outcome is unknown. */
 export function failureClassOfTry(channel: ChannelName, { outcome, reply }: Attempt): FailureClass | null {
   return outcome === "sent" || reply === undefined ? null : classifyText(channel, reply);
 }

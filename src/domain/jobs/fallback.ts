@@ -1,20 +1,23 @@
 import { jobTimeMs } from "../ids.ts";
-/** Of one send. */
+/** Fallbacks of one send. */
 export const FALLBACKS_MAX = 3;
 
-/** What a tenant may wait for, from weakest to strongest; `read` (chat) and `opened` (e-mail) are equally strong. */
+/**
+ * The events that a tenant may wait for, from weakest to strongest; `read` (chat) and `opened` (e-mail) are equally
+ * strong.
+ */
 export const AWAITED = ["sent", "delivered", "read", "opened", "clicked"] as const;
 export type Awaited = (typeof AWAITED)[number];
 
-/** What makes a job a fallback: it is sent only if another message was not received by its time. */
+/** Makes a job a fallback: it is sent only if another message was not received by its time. */
 export interface Fallback {
   /** The message that comes first. */
   readonly mainJobId: string;
-  /** Its place among the fallbacks of that message, from 1. */
+  /** Its position among the fallbacks of that message, from 1. */
   readonly number: number;
-  /** How long after the message it is due. */
+  /** Its delay after the message. */
   readonly afterMs: number;
-  /** It is not needed once the message, or an earlier fallback of it, has one of these events, or a stronger one. */
+  /** It is not needed once the message, or an earlier fallback, has one of these events, or a stronger one. */
   readonly unless: readonly Awaited[];
 }
 
@@ -23,25 +26,25 @@ const [MIDDLE_AT, MIDDLE_END] = [24, 28];
 const STEP = 0x5a5b;
 
 /**
- * The id of a message's fallback. It differs from the message's in bits that no id of the same batch differs in (`idInBatch`), so
- * whoever knows the message finds its fallbacks.
+ * Returns the id of a message's fallback. It differs from the message's id in bits that never differ within a batch
+ * (`idInBatch`), so a message's id is enough to find its fallbacks.
  */
 export function fallbackId(mainJobId: string, number: number): string {
   const middle = Number.parseInt(mainJobId.slice(MIDDLE_AT, MIDDLE_END), 16) ^ ((number * STEP) & 0xffff);
   return mainJobId.slice(0, MIDDLE_AT) + middle.toString(16).padStart(4, "0") + mainJobId.slice(MIDDLE_END);
 }
 
-/** The ids of all fallbacks that a message can have. */
+/** Returns the ids of all fallbacks that a message can have. */
 export function fallbackIds(mainJobId: string): readonly string[] {
   return Array.from({ length: FALLBACKS_MAX }, (_, at) => fallbackId(mainJobId, at + 1));
 }
 
-/** The message and its fallbacks before this one, in their order. */
+/** Returns the message and its fallbacks before this one, in order. */
 export function jobsBefore({ mainJobId, number }: Fallback): readonly string[] {
   return [mainJobId, ...fallbackIds(mainJobId).slice(0, number - 1)];
 }
 
-/** As the queue has it: `<message's job id>,<number>,<ms>,<event>+<event>`. */
+/** Encodes a fallback for the queue: `<message's job id>,<number>,<ms>,<event>+<event>`. */
 export function encodeFallback({ mainJobId, number, afterMs, unless }: Fallback): string {
   return `${mainJobId},${number},${afterMs},${unless.join("+")}`;
 }
@@ -57,7 +60,10 @@ export function decodeFallback(text: string): Fallback {
   };
 }
 
-/** Whether a job's time counts from its acceptance, by its process's clock, and is no time of day: its message was sent at once. */
+/**
+ * Whether a job's time counts from its acceptance, by the clock of the accepting process, instead of being a time of
+ * day: its message was sent at once.
+ */
 export function countsFromMessage({
   dueMs,
   fallback,

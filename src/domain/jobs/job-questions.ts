@@ -1,14 +1,14 @@
 import type { ChannelName } from "./job.ts";
 
 /**
- * What an unfinished job waits for.
+ * The reason why an unfinished job waits.
  *
- * | | what |
+ * | reason | waits for |
  * |---|---|
  * | `turn` | its turn among its tenant's jobs and those of others |
  * | `plan_pace` | the deliveries per second of its tenant's plan |
  * | `warm_up` | another day: its tenant's new sender has used up this day's allowance |
- * | `destination_pace` | the recipient's mail server, which takes mail more slowly than it comes |
+ * | `destination_pace` | the recipient's mail server, which accepts mail more slowly than it arrives |
  * | `throttled` | the provider, which asked its sender to go slower or to pause |
  * | `relay_away` | its mail server or provider, which does not answer |
  * | `schedule` | the time that it was scheduled for |
@@ -34,13 +34,13 @@ export interface AskedJob {
   readonly jobId: string;
 }
 
-/** What only the process that delivers the job's shard knows. */
+/** The part of a job's state that only the process that delivers its shard has. */
 export interface OwnersAnswer {
   /** Null: its delivery is in flight. */
   readonly waitsFor: WaitsFor | null;
-  /** Until the next of its tenant queue's jobs may start; null: not known. */
+  /** Milliseconds until the next of its tenant queue's jobs may start; null: not known. */
   readonly forMs: number | null;
-  /** Of `relay_away`: the server's last words, or what it did instead. */
+  /** For `relay_away`: the server's last reply, or a description of its failure. */
   readonly why?: string;
 }
 
@@ -48,6 +48,6 @@ export interface OwnersAnswer {
 export interface JobQuestions {
   /** Null: no owner answered in time. Rejects with `UnavailableError` or `TransportError`. */
   ask(shard: number, job: AskedJob): Promise<OwnersAnswer | null>;
-  /** Lets this process answer; null: it does not own the shard, or knows nothing of the job. */
+  /** Registers this process's answer; it returns null if it does not own the shard or does not have the job. */
   onQuestion(answer: (shard: number, job: AskedJob) => OwnersAnswer | null): () => void;
 }

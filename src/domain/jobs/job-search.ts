@@ -4,11 +4,11 @@ import type { EventType } from "./event.ts";
 import type { ChannelName, FinalStatus, JobRecord, JobStatus } from "./job.ts";
 import type { Tag } from "./tags.ts";
 
-/** Which of a tenant's jobs are wanted; null: any. Job ids rise with time. */
+/** Selects among a tenant's jobs; null: any. Job ids rise with time. */
 export interface JobFilter {
   readonly status: JobStatus | null;
   readonly channel: ChannelName | null;
-  /** Normalised as the queue has it. */
+  /** Normalised as in the queue. */
   readonly recipient: string | null;
   readonly template: string | null;
   /** A tag that it has, as `name:value`. */
@@ -30,7 +30,7 @@ export const ANY_JOB: JobFilter = {
   beforeJobId: null,
 };
 
-/** A job in the queue, as far as its entry tells. */
+/** A job in the queue, with the members that its entry contains. */
 export interface QueuedJobSummary {
   readonly jobId: string;
   readonly channel: ChannelName;
@@ -39,9 +39,9 @@ export interface QueuedJobSummary {
   readonly tags: readonly Tag[];
   /** When it was to be sent, Unix time in ms; null: at once. */
   readonly dueMs: number | null;
-  /** When its next try is due, Unix time in ms; null: it waits for nothing but its turn, or is lent. */
+  /** When its next try is due, Unix time in ms; null: it waits only for its turn, or is lent. */
   readonly nextAttemptMs: number | null;
-  /** Whether it had ended and was not recorded yet; null: it is in both places, and only its record tells. */
+  /** Whether it had ended and was not recorded yet; null: it is in both stores, and only its record tells. */
   readonly isEnded: boolean | null;
 }
 
@@ -56,11 +56,11 @@ export interface QueuedJobs {
     tenant: TenantRef,
     filter: JobFilter,
   ): Promise<{ readonly jobs: readonly QueuedJobSummary[]; readonly isIncomplete: boolean }>;
-  /** What is known of one unfinished job beside its record; null: nothing. */
+  /** The members of one unfinished job that its record does not have; null: the queue does not have the job. */
   waitingJob(tenant: TenantRef, jobId: string): Promise<QueuedJobSummary | null>;
   /**
-   * How many of the tenant's jobs are before it in their tenant queue; null: it is not there, or more are before it than
-   * are looked through.
+   * How many of the tenant's jobs are before it in their tenant queue; null: it is not there, or beyond the number of
+   * entries that are searched.
    */
   jobsAhead(tenant: TenantRef, channel: ChannelName, jobId: string): Promise<number | null>;
   job(tenant: TenantRef, jobId: string): Promise<JobRecord | null>;
@@ -79,7 +79,7 @@ export interface AllQueuedJobs {
     shards: number,
     filter: RecipientFilter,
   ): Promise<{ readonly jobs: readonly QueuedJobOfTenant[]; readonly isIncomplete: boolean }>;
-  /** Whose job it is; null: the queue does not have it, or no longer. */
+  /** Returns the tenant that owns the job; null: the queue does not have it, or no longer. */
   findOwner(shards: number, jobId: string): Promise<TenantRef | null>;
 }
 
@@ -107,7 +107,7 @@ export interface FinishedJobSummary {
 export interface FinishedJobsPage {
   /** Newest first. */
   readonly jobs: readonly FinishedJobSummary[];
-  /** All other jobs that match are below this id; null: there are none. */
+  /** All other matching jobs are below this id; null: there are none. */
   readonly moreBelow: string | null;
 }
 
@@ -115,14 +115,14 @@ export interface FinishedJobs {
   /** Rejects with `UnavailableError`. */
   finished(tenantId: string, filter: JobFilter, limit: number): Promise<FinishedJobsPage>;
   finishedJob(tenantId: string, jobId: string): Promise<FinishedJobSummary | null>;
-  /** How many jobs match by their latest state. */
+  /** Returns the number of matching jobs by their latest state. */
   count(tenantId: string, filter: JobFilter): Promise<number>;
 }
 
 /** Finished jobs of all tenants. Rejects with `UnavailableError`. */
 export interface AllFinishedJobs {
   finishedAnywhere(filter: RecipientFilter, limit: number): Promise<FinishedJobsPage>;
-  /** Whose job it is; null: it is not stored. */
+  /** Returns the tenant that owns the job; null: it is not stored. */
   findOwner(jobId: string): Promise<string | null>;
 }
 
@@ -133,7 +133,7 @@ export interface EndedJob {
   readonly endEventId: number;
 }
 
-/** What was reported of jobs after their end. */
+/** Reports about jobs after their end. */
 export interface LaterEvents {
   /**
    * The types of the reports about each job's main recipient, by job id. Deliveries count for five weeks after the hand-over.

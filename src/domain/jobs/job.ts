@@ -3,7 +3,10 @@ import type { DeliveryEvent } from "./event.ts";
 import type { Fallback } from "./fallback.ts";
 import type { Tag } from "./tags.ts";
 
-/** Of a channel that `src/app/channels.ts` lists: lower-case letters, digits and `_`. It is stored, so it never changes. */
+/**
+ * The name of a channel in `src/app/channels.ts`: lower-case letters, digits and `_`. It is stored, so it never
+ * changes.
+ */
 export type ChannelName = string;
 
 export const JOB_STATUSES = ["pending", "running", "success", "failed", "suppressed"] as const;
@@ -79,14 +82,16 @@ export interface JobRecord {
   readonly result: JsonObject | null;
   /** In the order in which they became known, oldest first. */
   readonly events: readonly DeliveryEvent[];
-  /** The latest tries that did not end it, oldest first; once its end is in the event store, with the one that did. */
+  /**
+   * The latest tries that did not end it, oldest first; once its end is in the event store, including the one that did.
+   */
   readonly tries?: readonly Attempt[];
   /**
    * Events up to this id belong to the job's earlier lives, each of which failed and was retried by an operator; absent:
    * it has had one.
    */
   readonly began?: number;
-  /** When it is to be sent (unix ms); absent: it does not wait for a time, or no longer. */
+  /** When it is to be sent (unix ms); absent: it does not wait for a scheduled time, or no longer. */
   readonly dueMs?: number;
   /** The message whose fallback it is, while it waits for its time. */
   readonly fallbackOf?: string;
@@ -97,28 +102,31 @@ export const PACE_WAITS = ["destination_pace", "throttled"] as const;
 export type PaceWait = (typeof PACE_WAITS)[number];
 
 /**
- * One try of a job, as it is stored. A `snooze` cost no attempt; after an `uncertain` one nobody knows whether the provider has
- * the message. Texts have at most `limits.attemptCharsMax` characters;
- * a job keeps its last `limits.attemptsKeptMax`.
+ * One try of a job, as it is stored. A `snooze` cost no attempt; after an `uncertain` one it is unknown whether the
+ * provider has the message. Texts have at most `limits.attemptCharsMax` characters; a job keeps its last
+ * `limits.attemptsKeptMax`.
  */
 export interface Attempt {
   /** When it ended, Unix time in ms. */
   readonly at: number;
   readonly outcome: "retry" | "snooze" | "uncertain" | "sent" | "failed";
   readonly relay?: string;
-  /** In the relay's or provider's words, without the recipient; or why there are none. */
+  /** The reply of the relay or provider, without the recipient, or the reason why there is none. */
   readonly reply?: string;
   /** When the next try is due, Unix time in ms; absent: there is none. */
   readonly next?: number;
   /** How long the delivery took; absent: the job was tried by a former release, or only its content was checked. */
   readonly ms?: number;
-  /** Of a snooze: whose pace it was for; absent: nobody's. */
+  /** The pace that a snooze waited for; absent: none. */
   readonly for?: PaceWait;
-  /** Why it failed (`FailureClass`), as the event store has it; absent: it did not, or it is still in the queue. */
+  /**
+   * The class of its failure (`FailureClass`), as the event store has it; absent: it did not fail, or is still in the
+   * queue.
+   */
   readonly class?: string;
 }
 
-/** A job as its actor holds it: the entry in the tenant queue, which stays until the job is settled. */
+/** A job in its actor's memory: the entry in the tenant queue, which stays until the job is settled. */
 export interface QueuedJob {
   readonly jobId: string;
   readonly tenantId: string;
@@ -128,21 +136,21 @@ export interface QueuedJob {
   /** Deliveries that were started before this one. */
   readonly attempts: number;
   /**
-   * Uncounted waits before this one; absent: none. Attempts and waits together number its settlements. Those of earlier
-   * lives count as waits, too: see `waitsInLife`.
+   * Uncounted waits before this one; absent: none. Attempts and waits together number its settlements. Waits of earlier
+   * lives count, too: see `waitsInLife`.
    */
   readonly waits?: number;
   /** When an operator retried it last (unix ms); absent: never. */
   readonly retriedAtMs?: number;
   /** Normalised address for the suppression lookup. */
   readonly recipient: string;
-  /** Why the recipient must not be sent to, or null. */
+  /** Why messages must not be sent to the recipient, or null. */
   readonly suppressed: EndReason | null;
-  /** The topic that this reason is for alone; absent: it is for all messages. */
+  /** The only topic that this reason applies to; absent: all messages. */
   readonly suppressedTopic?: string;
   /**
-   * According to a report that is not a reader's, its provider has it: it is not handed over again, and any retry ends it with
-   * success.
+   * A report that is not a reader's shows that its provider has the message: it is not handed over again, and any retry
+   * ends it with success.
    */
   readonly isReported?: true;
   /** Its channel has to check its content before the first attempt; until then it is pending. */
@@ -157,7 +165,9 @@ export interface QueuedJob {
   readonly traceparent?: string;
   /** The tenant's labels, at most ten with different names; absent: none. */
   readonly tags?: readonly Tag[];
-  /** What it is about: suppressions for this topic stop it, too; absent: those for all messages alone. */
+  /**
+   * The topic of the message: suppressions for this topic also stop it; absent: only suppressions for all messages do.
+   */
   readonly topic?: string;
   /** When it was to be sent (unix ms); absent: as soon as it was accepted. */
   readonly dueMs?: number;
@@ -172,7 +182,7 @@ export interface StoredPayload {
   readonly bytes: number;
 }
 
-/** What a failed job was to send, as it is kept for a while in case an operator retries it. */
+/** The content of a failed job, kept for a while in case an operator retries it. */
 export interface KeptContent {
   /** Normalised, as in the queue. */
   readonly recipient: string;
@@ -182,13 +192,13 @@ export interface KeptContent {
   /** JSON text; "" if it is `stored` and was not fetched. */
   readonly payload: string;
   readonly stored?: StoredPayload;
-  /** As in `QueuedJob`: its next life goes on in the same trace. */
+  /** As in `QueuedJob`: its next life continues the same trace. */
   readonly traceparent?: string;
   readonly tags?: readonly Tag[];
   readonly topic?: string;
   readonly dueMs?: number;
   readonly fallback?: Fallback;
-  /** How many settlements the job has had in all its lives. */
+  /** The number of settlements of the job in all its lives. */
   readonly settlements: number;
 }
 

@@ -1,9 +1,9 @@
 import type { Clock } from "../clock.ts";
 
-/** Some 10 MB. What is beyond is asked for by each sweep. */
+/** Some 10 MB. Jobs beyond this number are looked up by each sweep. */
 const WAITS_MAX = 100_000;
 
-/** What one sweep has found to wait for a time: the next ones need not ask for it until then. */
+/** Jobs that a sweep found waiting for a time: later sweeps need not look them up until then. */
 export class KnownWaits {
   private readonly untilMsOf = new Map<string, number>();
 
@@ -14,7 +14,7 @@ export class KnownWaits {
     if (this.untilMsOf.size < WAITS_MAX) this.untilMsOf.set(id, untilMs);
   }
 
-  /** Unix ms; null: it does not wait, or no longer, as far as is known. */
+  /** Unix ms; null: it is not known to wait. */
   untilMs(id: string): number | null {
     const untilMs = this.untilMsOf.get(id) ?? 0;
     return untilMs > this.clock.nowMs() ? untilMs : null;

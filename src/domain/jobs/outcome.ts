@@ -3,23 +3,23 @@ import type { EventType } from "./event.ts";
 import type { EndReason, PaceWait } from "./job.ts";
 
 /**
- * Why a job failed: its provider refused it; its content was refused before; its tries got no clear answer; its relay was
- * away for too long; its tenant or channel is gone; an operator purged it.
+ * Why a job failed: its provider refused it; its content was refused before; its tries got no clear answer; its relay
+ * was away for too long; its tenant or channel is gone; an operator purged it.
  */
 export type FailureCause = "refused" | "content" | "no_clear_answer" | "relay_away" | "gone" | "purged";
 
-/** What operators see of a delivery. Never holds a secret, nor text that the tenant must not see. */
+/** Details of a delivery for operators. Never contains a secret, nor text that the tenant must not see. */
 export interface Traced {
   /**
-   * Who was asked to take the message, such as `mx.example.org:25`; absent: nobody, and then a failure or a wait says nothing
-   * about the channel's relay.
+   * The server that was offered the message, such as `mx.example.org:25`; absent: none was, so a failure or a wait does
+   * not reflect on the channel's relay.
    */
   readonly relay?: string;
-  /** What the relay or provider said; absent: nothing. */
+  /** The reply of the relay or provider; absent: none. */
   readonly reply?: string;
 }
 
-/** What an attempt tells of a recipient beside the job's own, whom `result.recipient` names. */
+/** The result of an attempt for a recipient other than the job's own; `result.recipient` names it. */
 export interface FurtherEvent {
   readonly type: EventType;
   readonly result: JsonObject;
@@ -42,11 +42,11 @@ type Ended =
       readonly why: string;
       /** The provider asked for at least this wait. */
       readonly afterMs?: number;
-      /** Fewer attempts than other failures have. */
+      /** A lower limit on attempts than for other failures. */
       readonly attemptsMax?: number;
-      /** Nothing was tried with the provider: the wait costs the job time, but no attempt (a snooze). */
+      /** The provider was not tried: the wait costs the job time, but no attempt (a snooze). */
       readonly isUncounted?: true;
-      /** Of an uncounted wait: whose pace it is for; absent: nobody's. */
+      /** The pace that an uncounted wait is for; absent: none. */
       readonly waitsFor?: PaceWait;
       /** The provider certainly has not taken the message, so it does not count as sent today. */
       readonly isUnsent?: true;
@@ -57,18 +57,18 @@ type Ended =
     }
   /**
    * The relay or provider as a whole is away: it refuses connections, stays silent, offers no TLS, greets with 421, or
-   * its API answers 5xx. That says nothing about the message, which was not offered: no attempt is spent, and the job
-   * is held until the relay is back. `why` is shown to the tenant if the job is given up in the end.
+   * its API answers 5xx. The message was not offered, so no attempt is spent, and the job waits until the relay is
+   * back. `why` is shown to the tenant if the job is given up in the end.
    */
   | { readonly kind: "away"; readonly why: string }
-  /** No try will succeed. `error` is shown to the tenant; `detail` joins it in the job's result. */
+  /** No try will succeed. `error` is shown to the tenant; `detail` is added to the job's result. */
   /** `cause`: for metrics; absent: the provider refused it. */
   | {
       readonly kind: "failed";
       readonly error: string;
       readonly detail?: JsonObject;
       readonly cause?: FailureCause;
-      /** The recipient's address is to blame: the event is `bounced`, with this result. */
+      /** The recipient's address is the cause: the event is `bounced`, with this result. */
       readonly bounce?: JsonObject;
       readonly further?: readonly FurtherEvent[];
     }

@@ -1,9 +1,9 @@
-/** UTF-8 bytes. A longer payload is stored outside the queue, which is in memory and read in pieces. */
+/** UTF-8 bytes. A longer payload is stored outside the queue, which is in memory and is read in pieces. */
 export const QUEUED_PAYLOAD_BYTES_MAX = 256 * 1024;
 
 /**
- * A job that is to be sent later than this keeps its payload outside the queue whatever its size, unless the payload is no
- * larger than what names one there.
+ * A job that is to be sent later than this keeps its payload outside the queue whatever its size, unless the payload is
+ * no larger than the reference to a stored one.
  */
 export const LASTING_MS = 15 * 60_000;
 export const LASTING_PAYLOAD_BYTES_MAX = 256;
@@ -14,7 +14,7 @@ export interface PayloadRef {
   readonly jobId: string;
 }
 
-/** What a store has of a job, as `all` found it. */
+/** A store's record of a job, as returned by `all`. */
 export interface StoredRef extends PayloadRef {
   /** When it was stored last (unix ms), and how long ago that was, both by the store's own clock. */
   readonly storedMs: number;
@@ -22,16 +22,17 @@ export interface StoredRef extends PayloadRef {
 }
 
 /**
- * Job payloads that are too large for the queue, or wait too long for it. Each is stored before its job is queued, and removed some time after
- * the job has ended. Calls reject with `UnavailableError` or `TransportError`; all are safe to repeat.
+ * Job payloads that are too large for the queue, or would wait in it for too long. Each is stored before its job is
+ * queued, and removed some time after the job has ended. Calls reject with `UnavailableError` or `TransportError`; all
+ * are safe to repeat.
  */
 export interface PayloadStore {
-  /** Resolves when it is on disk. One that is there already is stored anew, and is as young as any other. */
+  /** Resolves when it is on disk. A payload that is already there counts as stored anew. */
   put(ref: PayloadRef, payload: Uint8Array): Promise<void>;
-  /** The stored bytes, unchecked; null: there are none. */
+  /** Returns the stored bytes, unchecked; null: none are stored. */
   get(ref: PayloadRef): Promise<Uint8Array | null>;
   remove(ref: PayloadRef): Promise<void>;
-  /** Removes what `all` found, unless it was stored anew since. */
+  /** Removes a payload that `all` returned, unless it was stored anew since. */
   removeFound(found: StoredRef): Promise<void>;
   /** All stored payloads, in pieces; payloads that come or go during the iteration may or may not be included. */
   all(): AsyncIterable<readonly StoredRef[]>;

@@ -17,26 +17,29 @@ export interface ShardDepth {
   readonly tenantQueues: number;
   /** A bounded number of them. */
   readonly measured: readonly TenantQueueDepth[];
-  /** Jobs that wait elsewhere for their time, for another try, or for the outcome of a delivery that was lent. */
+  /**
+   * Jobs that wait outside their tenant queue for their time, for another try, or for the outcome of a delivery that
+   * was lent.
+   */
   readonly parked: number;
-  /** When the first event was written that the event store does not have yet (unix ms); null: it has all. */
+  /** When the oldest event was written that the event store does not have yet (unix ms); null: it has all. */
   readonly oldestEventMs: number | null;
 }
 
 export interface RedisMemory {
   readonly usedBytes: number;
-  /** What it may use, or what the machine has; null: unknown. */
+  /** The server's memory limit, or the machine's memory; null: unknown. */
   readonly maxBytes: number | null;
 }
 
-/** The queue, as far as its size and its owners go. */
+/** The parts of the queue that tell its size and its owners. */
 export interface MeasuredQueue {
   readonly statuses: Pick<ProcessStatuses, "statuses">;
   depth(shard: number): Promise<ShardDepth>;
   memory(): Promise<RedisMemory>;
 }
 
-/** A tenant queue, and what its first job waits for as far as processes report it. */
+/** A tenant queue, and the reason why its first job waits, as far as processes report it. */
 export interface WaitingQueue extends TenantQueueDepth {
   readonly waits: QueueWait;
 }
@@ -45,15 +48,15 @@ export interface MeasuredShard extends ShardDepth {
   readonly measured: readonly WaitingQueue[];
 }
 
-/** How the queue is as a whole. */
+/** The state of the queue as a whole. */
 export interface QueueFacts {
   readonly depths: readonly MeasuredShard[];
   readonly memory: RedisMemory;
-  /** Shards whose work no living process does. */
+  /** Shards whose work is not done by any living process. */
   readonly unowned: Readonly<Record<LeaseRole, number>>;
 }
 
-/** Reads all shards, one after the other: it must not fill the connection that requests use. */
+/** Reads all shards, one after the other, so that it does not fill the connection that requests use. */
 export async function queueFacts(queue: MeasuredQueue, shards: number): Promise<QueueFacts> {
   const depths: ShardDepth[] = [];
   for (let shard = 0; shard < shards; shard += 1) depths.push(await queue.depth(shard));

@@ -24,11 +24,11 @@ import type { Tag } from "./tags.ts";
  */
 export interface Queue extends FrontQueue, OwnerQueue, RecorderQueue {}
 
-/** State of a tenant's sliding window after the request was counted; all zero if this call counted nothing. */
+/** State of a tenant's sliding window after the request was counted; all zero if this call counted no request. */
 export interface RateState {
   readonly limit: number;
   readonly remaining: number;
-  /** Whole seconds until the window has room again (limited) or is empty (not limited). */
+  /** Whole seconds until the window accepts a request again (limited) or is empty (not limited). */
   readonly resetSeconds: number;
 }
 
@@ -43,7 +43,7 @@ export interface NewJob {
   readonly template?: string;
   /** JSON text; "" if it is `stored`. */
   readonly payload: string;
-  /** The place of a payload that is stored outside the queue because it is large. */
+  /** The location of a payload that is stored outside the queue because it is large. */
   readonly stored?: StoredPayload;
   /** The tenant's share of the queue: limits on the number of unfinished jobs and on the bytes of their payloads. */
   readonly quota?: QueueQuota;
@@ -52,7 +52,7 @@ export interface NewJob {
   readonly traceparent?: string;
   /** The tenant's labels, at most ten with different names; absent: none. */
   readonly tags?: readonly Tag[];
-  /** As `readTopic` gives it; absent: only suppressions for all messages stop it. */
+  /** As returned by `readTopic`; absent: only suppressions for all messages stop it. */
   readonly topic?: string;
   /** When it is to be sent (unix ms); absent: at once. */
   readonly dueMs?: number;
@@ -66,10 +66,13 @@ export interface QueueQuota {
   readonly bytes: number;
 }
 
-/** What of its share a tenant has used up: its unfinished jobs, their bytes, or the bytes of its idempotency keys. */
+/**
+ * The part of its share that a tenant has used up: its unfinished jobs, their bytes, or the bytes of its idempotency
+ * keys.
+ */
 export type QueueShare = "jobs" | "bytes" | "keys";
 
-/** What a tenant on this plan may have in the queue. */
+/** Returns the limits of a tenant on this plan in the queue. */
 export function toQueueQuota({ queuedJobsMax, queuedBytesMax }: Plan): QueueQuota {
   return { jobs: queuedJobsMax, bytes: queuedBytesMax };
 }
@@ -77,12 +80,12 @@ export function toQueueQuota({ queuedJobsMax, queuedBytesMax }: Plan): QueueQuot
 /** A caller's key for a request, and a fingerprint of the request. */
 export interface Idempotency {
   readonly key: string;
-  /** Of the body and the route, without blanks. */
+  /** Fingerprint of the body and the route, without blanks. */
   readonly fingerprint: string;
 }
 
 export type AcceptResult =
-  /** `isEarlier`: another call of the same batch has queued it; absent: this call, as far as is known. */
+  /** `isEarlier`: another call of the same batch queued it; absent: this call did, as far as is known. */
   | { readonly kind: "accepted"; readonly jobId: string; readonly rate: RateState; readonly isEarlier?: true }
   /** The idempotency key was used before with the same body: the first answer is repeated. */
   | { readonly kind: "replayed"; readonly jobId: string; readonly rate: RateState }
@@ -94,7 +97,7 @@ export type AcceptResult =
 
 /** The idempotency keys of queued requests, for as long as they are kept. */
 export interface IdempotencyKeys {
-  /** The job that was queued under the key; null: none. */
+  /** Returns the job that was queued under the key; null: none. */
   queuedUnder(tenant: TenantRef, idempotency: Idempotency): Promise<QueuedUnder | null>;
 }
 
@@ -105,7 +108,7 @@ export interface QueuedUnder {
 }
 
 /**
- * Maps a provider's message id to the job that was handed over. Known from before the settlement that names it lands,
+ * Maps a provider's message id to the job that was handed over. Available before the settlement that names it lands,
  * for at least `limits.providerRefKeptMs`.
  */
 export interface ProviderReferences {
@@ -120,7 +123,7 @@ export interface JobAddress {
 
 /** The HTTP API's side of the queue. */
 export interface FrontQueue {
-  /** Counts a request that queues nothing (a read, or one that is refused later). */
+  /** Counts a request that queues no job (a read, or one that is refused later). */
   admit(tenant: TenantRef, requestsPerMinute: number): Promise<{ limited: boolean; rate: RateState }>;
   /**
    * Counts the request and queues the job. `requestsPerMinute` null: `admit` has counted the request, and the caller
@@ -149,11 +152,12 @@ export interface Observation {
 
 /**
  * `recorded`: the job's history now contains it. `kept`: the job has not ended; the report waits with it, one per type
- * (`clicked`: and link), and joins its history at its end. Unless it is a reader's (`isByReader`), it means that the provider has
- * the message: a job that waits for another try ends with success at once (`recorded`), a job that would be retried or given up
- * later ends with success then, and `pull` marks a job with such a report that it hands out again (`QueuedJob.isReported`). Only
- * a delivery that was in flight by then may still hand the message over a second time. A reader's decides nothing. `duplicate`:
- * the job already has this event (for `clicked`: for this link), or such a report waits with it.
+ * (`clicked`: and link), and joins its history at its end. Unless it is a reader's (`isByReader`), it means that the
+ * provider has the message: a job that waits for another try ends with success at once (`recorded`), a job that would
+ * be retried or given up later ends with success then, and `pull` marks a job with such a report that it hands out
+ * again (`QueuedJob.isReported`). Only a delivery that was in flight by then may still hand the message over a second
+ * time. A reader's report has none of these effects. `duplicate`: the job already has this event (for `clicked`: for
+ * this link), or such a report waits with it.
  */
 export type ObserveResult = "recorded" | "duplicate" | "unknown" | "kept";
 
@@ -166,7 +170,7 @@ export interface Lease {
   readonly token: string;
 }
 
-/** The answer to an owner's call whose lease is no longer held: nothing was changed. */
+/** The answer to a call of an owner that no longer has the lease: the call had no effect. */
 export const FENCED = Symbol("fenced");
 export type Fenced = typeof FENCED;
 
@@ -180,29 +184,32 @@ export interface LeaseState {
 /**
  * Leases decide which process may act for which shard. No clock of the store takes part: a lease never expires; it
  * stays with its owner until it is released or another owner takes it. A process that wants it watches it: if it has
- * not changed for a whole `limits.leaseTtlMs` of the watcher's own monotonic clock, with looks that were all answered,
- * its owner counts as dead. An owner's calls are refused (FENCED) from the moment at which its lease is released or
- * granted to another.
+ * not changed for a whole `limits.leaseTtlMs` of the watcher's own monotonic clock, and all reads were answered, its
+ * owner counts as dead. An owner's calls are refused (FENCED) from the moment at which its lease is released or granted
+ * to another.
  */
 export interface Leases {
   /**
-   * The current leases of the role, by shard. Null: nobody holds it. Undefined: the part of the store that has the
-   * lease did not answer, so its state was not seen. Rejects when no part answered.
+   * Returns the current leases of the role, by shard. Null: the shard has no owner. Undefined: the part of the store
+   * that has the lease did not answer, so its state is unknown. Rejects when no part answered.
    */
   leases(role: LeaseRole, shards: number): Promise<readonly (LeaseState | null | undefined)[]>;
   /**
-   * Takes the shard's lease if it is still exactly as `seen` (null: nobody's). Null: it has changed, and nothing was
-   * done.
+   * Takes the shard's lease if it is still exactly as `seen` (null: without an owner). Null: it has changed, and the
+   * call had no effect.
    */
   acquire(shard: number, role: LeaseRole, owner: string, seen: LeaseState | null): Promise<Lease | null>;
-  /** Counts one more renewal. False: another process holds the lease by now, or nobody does. */
+  /** Counts one more renewal. False: another process has the lease by now, or it has no owner. */
   renew(lease: Lease): Promise<boolean>;
-  /** Makes the lease nobody's, and tells the listeners of `onRelease`. No effect if the owner no longer holds it. */
+  /**
+   * Removes the lease's owner, and notifies the listeners of `onRelease`. No effect if this owner no longer has the
+   * lease.
+   */
   release(lease: Lease): Promise<void>;
   /**
-   * Counts one more heartbeat of this process, and returns the heartbeats of all processes that play the role,
-   * including this one. A process whose count has not changed for a whole `limits.leaseTtlMs` of answered looks counts
-   * as dead; any change is a sign of life, even a lower count.
+   * Counts one more heartbeat of this process, and returns the heartbeats of all processes in the role, including this
+   * one. A process whose count has not changed for a whole `limits.leaseTtlMs` of answered reads counts as dead; any
+   * change is a sign of life, even a lower count.
    */
   heartbeat(role: LeaseRole, owner: string): Promise<ReadonlyMap<string, number>>;
   /**
@@ -226,8 +233,8 @@ export interface TenantQueuePull {
   readonly after: string | null;
   readonly entriesMax: number;
   /**
-   * Most bytes of entries; a tenant queue's first entry is handed out even if it is larger, if the call has room for
-   * it.
+   * Most bytes of entries; a tenant queue's first entry is handed out even if it is larger, if the call's own limit
+   * allows it.
    */
   readonly bytesMax: number;
 }
@@ -238,27 +245,27 @@ export interface PullRequest {
   readonly survey: boolean;
   /**
    * Most bytes of entries for all tenant queues together; the call's very first entry is handed out even if it is
-   * larger. Tenant queues are read in the order of the request, so callers change the order from call to call: the last
-   * ones may find no room.
+   * larger. Tenant queues are read in the order of the request, so callers change the order from call to call: the
+   * bytes may not suffice for the last ones.
    */
   readonly bytesMax: number;
   /**
    * The shard's time as the owner estimates it: `shardTimeMs` of an earlier answer, plus the monotonic time since that
-   * answer came. Retries are due by the shard's time, which follows this estimate: a step of the store's clock moves
-   * none. Null on the first pull of a lease: the owner knows nothing yet.
+   * answer arrived. Retries are due by the shard's time, which follows this estimate, so a step of the store's clock
+   * does not move them. Null on the first pull of a lease, when the owner has no estimate yet.
    */
   readonly shardTimeMs: number | null;
   /**
-   * `estimatedSkewMs` of the last answer, if that came so promptly that its call was not on its way for long: the store's
-   * clock was set forward. Null: nothing is known of such a step.
+   * `estimatedSkewMs` of the last answer, if its call was too short to explain it: the store's clock was set forward.
+   * Null: no such step is known.
    */
   readonly confirmedSkewMs: number | null;
 }
 
 export interface PullResult {
   /**
-   * In the order of the request. `more` false: the tenant queue holds nothing beyond these jobs. True: it may hold
-   * more, even if it returned nothing for lack of room.
+   * In the order of the request. `more` false: the tenant queue has no jobs beyond these. True: it may have more, even
+   * if it returned none because the bytes did not suffice.
    */
   readonly tenantQueues: readonly {
     readonly tenantQueue: TenantQueue;
@@ -274,9 +281,9 @@ export interface PullResult {
   /** The shard's time at this answer (about unix ms, but without the steps of any clock). */
   readonly shardTimeMs: number;
   /**
-   * How far the shard's time is ahead of the store's clock by the owner's estimate, where that is clearly behind the
-   * shard's time: the clock was set forward, or the call was long on its way. Only the owner can tell which. Null: it is
-   * not behind.
+   * How far the shard's time is ahead of the store's clock by the owner's estimate, if the estimate is clearly behind
+   * the shard's time: either the clock was set forward or the call took long. Only the owner can distinguish the two.
+   * Null: it is not behind.
    */
   readonly estimatedSkewMs: number | null;
 }
@@ -293,12 +300,15 @@ export type Settlement =
       /** The provider's id of the message, which its reports name: `ProviderReferences` then knows the job. */
       readonly providerRef?: string;
       /**
-       * Its tries ended without a clear answer. If a report waits with the job, but not a reader's, its provider has it: success.
+       * Its tries ended without a clear answer. If a report waits with the job, other than a reader's, its provider has
+       * the message: success.
        */
       readonly isGivenUp?: true;
-      /** For metrics and logs, not for the queue; absent: the provider refused it, or the tries got no clear answer. */
+      /**
+       * For metrics and logs, not for the queue; absent: the provider refused it, or the tries got no clear answer.
+       */
       readonly cause?: FailureCause;
-      /** For the job's history; absent: there is nothing to tell. */
+      /** The attempt for the job's history; absent: there is none to record. */
       readonly attempt?: Attempt;
     }
   /** `status`: pending if no delivery was started, because the content could not be checked. */
@@ -334,24 +344,24 @@ export interface AllowanceCall {
 }
 
 /**
- * The outcomes are on disk. A set names the jobs that ended with success whatever their settlement says, because a report waited
- * with them.
+ * The outcomes are on disk. A set contains the jobs that ended with success despite their settlement, because a report
+ * waited with them.
  */
 export type Settled = "settled" | ReadonlySet<string>;
 
-/** What the queue knows of a job besides its entry. */
+/** The queue's current data about a job that is not in its entry. */
 export type JobNews = Pick<QueuedJob, "suppressed" | "suppressedTopic" | "isReported">;
 
 /** The dispatcher's side of the queue. */
 export interface OwnerQueue extends Leases {
   /**
-   * Takes units of a day's allowance; returns how many are taken afterwards by all owners. Takes nothing if more are
-   * taken than `known`. No other owner may act for the shard, so all units beyond what the caller knew are its own,
-   * however many answers it missed; the first call of a lease therefore wants nothing and only reads the count.
+   * Takes units of a day's allowance; returns how many are then taken by all owners. Takes none if more are taken than
+   * `known`. No other owner may act for the shard, so all units beyond `known` are the caller's own, however many
+   * answers it missed; the first call of a lease therefore takes none and only reads the count.
    */
   allow(lease: Lease, call: AllowanceCall): Promise<number | Fenced>;
   pull(lease: Lease, request: PullRequest): Promise<PullResult | Fenced>;
-  /** What a pull would say now of a job that the owner has had for a while. Changes nothing. */
+  /** Returns the data that a pull would return now for a job that the owner has had for a while. Changes no state. */
   lookAgain(lease: Lease, job: QueuedJob): Promise<JobNews | Fenced>;
   /**
    * `shardTimeMs` is the shard's time as the owner estimates it, as in a pull: parked jobs are due by it, so a step of
@@ -360,13 +370,16 @@ export interface OwnerQueue extends Leases {
   settle(lease: Lease, settlements: readonly Settlement[], shardTimeMs: number | null): Promise<Settled | Fenced>;
   /**
    * Records the outcomes of jobs that were lent under this lease, even if the lease was given up since: each only while
-   * the job still waits as lent under exactly this lease; a late outcome changes nothing. A loan is prolonged in the same
-   * way. At most one of a job in a call, and no starts. Safe to repeat.
+   * the job still waits as lent under exactly this lease; a late outcome has no effect. A loan is prolonged in the
+   * same way. A call contains at most one settlement per job, and no starts. Safe to repeat.
    */
   settleLent(lease: Lease, settlements: readonly Settlement[], shardTimeMs: number | null): Promise<void>;
   /** Calls back when a shard has new jobs. A hint: it can be lost, so owners also poll. */
   onJobs(listener: (shard: number) => void): () => void;
-  /** Calls back when a tenant cancels a job that the shard's owner has. A hint that can be lost: who cancels asks again. */
+  /**
+   * Calls back when a tenant cancels a job that the shard's owner has. A hint that can be lost: the canceller repeats
+   * its request.
+   */
   onCancel(listener: CancelListener): () => void;
 }
 
@@ -407,7 +420,7 @@ export interface RecordTurn {
 }
 
 export interface RecordAnswer {
-  /** Shards whose lease is not held: nothing was changed there. */
+  /** Shards without a valid lease: the call did not change them. */
   readonly fenced: readonly number[];
   readonly batches: readonly RecordBatch[];
   /** Shards that hold more than was handed out. */

@@ -32,7 +32,7 @@ export interface SandboxMessage {
 export interface SandboxInbox {
   /** Newest first; `to` null: all recipients. */
   messages(to: string | null, limit: number): readonly SandboxMessage[];
-  /** Forgets a recipient's messages. Returns how many there were. */
+  /** Deletes a recipient's messages. Returns how many there were. */
   erase(to: string): number;
 }
 
@@ -42,14 +42,14 @@ export interface SandboxView {
   erase(to: string): number | Promise<number>;
 }
 
-/** One dependency, as `/ready` sees it. */
+/** One dependency as checked by `/ready`. */
 export interface ReadinessProbe {
   readonly name: string;
   /** Rejects while the dependency is down; with `PartsAwayError` if it has parts that fail independently. */
   check(): Promise<void>;
 }
 
-/** Some parts of a dependency are away, others may be there. */
+/** Some parts of a dependency are away; others may be available. */
 export class PartsAwayError extends Error {
   override readonly name = "PartsAwayError";
   constructor(

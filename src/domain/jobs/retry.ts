@@ -2,9 +2,12 @@ import type { Tenant, TenantRef } from "../tenants/tenant.ts";
 import type { ChannelName, JobRecord, KeptContent } from "./job.ts";
 import type { QueueQuota } from "./queue.ts";
 
-/** A failed job that is to be tried again under its id. */
+/** A failed job that is to be retried under its id. */
 export interface Retry {
-  /** The job as the caller has seen it. Names the life that failed, and stands in for a record that has left the queue. */
+  /**
+   * The job's record as the caller read it. It identifies the life that failed, and replaces a record that has left the
+   * queue.
+   */
   readonly job: JobRecord;
   readonly content: KeptContent;
 }
@@ -15,13 +18,13 @@ export interface RetryCall {
   readonly retries: readonly Retry[];
   /** The tenant's share of the queue; absent: no bound. */
   readonly quota?: QueueQuota;
-  /** When the new lives begin (unix ms): what an operator decided about older jobs does not concern them. */
+  /** When the new lives begin (unix ms): operators' earlier decisions about older jobs do not apply to them. */
   readonly atMs: number;
 }
 
 /**
  * `retried`: the job is pending again. `not_failed`: it has not failed, or that failure was retried before. `jobs`,
- * `bytes`: the tenant's share of the queue has no room. `unknown`: the tenant has no such job.
+ * `bytes`: the tenant's share of the queue is used up. `unknown`: the tenant has no such job.
  */
 export type RetryResult = "retried" | "not_failed" | "jobs" | "bytes" | "unknown";
 
@@ -34,11 +37,11 @@ export interface RetryQueue {
    */
   retry(call: RetryCall): Promise<readonly RetryResult[]>;
   /**
-   * What failed jobs of the tenant were to send, as far as their ends are not in the event store yet; others are left out.
-   * A caller that asks the event store afterwards finds theirs there.
+   * Returns the content of the tenant's failed jobs whose ends are not in the event store yet; others are left out. A
+   * caller that queries the event store afterwards finds theirs there.
    */
   unrecordedContents(tenant: TenantRef, jobIds: readonly string[]): Promise<ReadonlyMap<string, KeptContent>>;
-  /** What a job that has not ended is to send; null: there is no such job. */
+  /** Returns the content of a job that has not ended; null: there is no such job. */
   waitingContent(tenant: TenantRef, jobId: string): Promise<WaitingContent | null>;
 }
 
@@ -49,28 +52,31 @@ export interface WaitingContent extends Pick<KeptContent, "payload" | "stored"> 
 /** A job that failed, as the event store knows it. */
 export interface FailedJob {
   readonly job: JobRecord;
-  /** Null: it is no longer kept, or never was. Of a large payload, with the payload. */
+  /** Null: it is no longer kept, or never was. Includes the payload even if it is large. */
   readonly content: KeptContent | null;
 }
 
 export interface FailedJobs {
-  /** Those of the jobs whose latest recorded end is a failure. Rejects with `UnavailableError`. */
+  /** Returns those of the jobs whose latest recorded end is a failure. Rejects with `UnavailableError`. */
   failedJobs(tenantId: string, jobIds: readonly string[]): Promise<ReadonlyMap<string, FailedJob>>;
 }
 
-/** What accepting a job takes beside its place in the queue, such as a token for a pass. */
+/** The charges for accepting a job besides its entry in the queue, such as a token for a pass. */
 export interface RetryCharges {
-  /** Takes it once more for a failed job. Rejects with `UnavailableError`. */
+  /** Charges a failed job once more. Rejects with `UnavailableError`. */
   take(tenantId: string, job: ChargedJob, payload: string): Promise<RetryCharge>;
-  /** Gives back what was taken, because the job was certainly not queued. Safe to repeat. */
+  /** Refunds the charge, because the job was certainly not queued. Safe to repeat. */
   giveBack(tenantId: string, job: ChargedJob): Promise<void>;
-  /** Gives back what accepting the job took, and removes what it stored, because nobody can try the job again. Safe to repeat. */
+  /**
+   * Refunds the charge for accepting the job, and removes its stored data, because the job can no longer be retried.
+   * Safe to repeat.
+   */
   discard(tenantId: string, job: ChargedJob): Promise<void>;
 }
 
 /**
- * `taken`: it was taken, by this call. `free`: the job costs nothing. `refused`: it cannot be taken, with the reason in a
- * sentence for the operator.
+ * `taken`: this call charged it. `free`: the job is free of charge. `refused`: it cannot be charged, with the reason in
+ * a sentence for the operator.
  */
 export type RetryCharge = { readonly kind: "taken" | "free" } | { readonly kind: "refused"; readonly why: string };
 
@@ -80,8 +86,8 @@ export interface ChargedJob {
 }
 
 /**
- * A life's settlements are numbered from a multiple of this on, so a late settlement of an earlier life is known as such,
- * whatever its number. In a job's count they are waits: its attempts begin anew.
+ * A life's settlements are numbered from a multiple of this, so a late settlement of an earlier life is recognised by
+ * its number. In a job's count they are waits: its attempts begin anew.
  */
 export const SETTLEMENTS_PER_LIFE = 1_000_000;
 
@@ -91,8 +97,7 @@ export function waitsInLife({ waits = 0 }: { readonly waits?: number }): number 
 }
 
 /**
- * `not_kept`: what it was to send is gone. `refused`: what accepting it takes cannot be taken, with the reason in a sentence
- * for the operator.
+ * `not_kept`: its content is gone. `refused`: it cannot be charged, with the reason in a sentence for the operator.
  */
 export type RetryOutcome =
   | { readonly kind: RetryResult | "not_kept" }
@@ -100,13 +105,13 @@ export type RetryOutcome =
 
 export interface JobRetries {
   /**
-   * Has failed jobs tried again. Rejects with `TransportError` if it is unknown whether jobs were queued, with
-   * `UnavailableError` if those not told of were not.
+   * Retries failed jobs. Rejects with `TransportError` if it is unknown whether jobs were queued, with
+   * `UnavailableError` if the jobs missing from the result were not.
    */
   retry(tenant: Tenant, jobIds: readonly string[]): Promise<ReadonlyMap<string, RetryOutcome>>;
   /**
-   * What a job is to send, or was, as long as it has not ended or has failed and is kept; null: it is not kept. Rejects with
-   * `UnavailableError`.
+   * Returns a job's content if the job has not ended, or has failed and its content is kept; otherwise null. Rejects
+   * with `UnavailableError`.
    */
   findContent(tenant: Tenant, jobId: string): Promise<JobContent | null>;
 }

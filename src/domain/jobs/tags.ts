@@ -1,13 +1,13 @@
 /**
- * A tenant's label on a message, which its history is searched and summed by. Name and value have 1 to 256 characters of
- * `A-Z a-z 0-9 _ -`.
+ * A tenant's label on a message, by which its history can be searched and grouped. Name and value have 1 to 256
+ * characters of `A-Z a-z 0-9 _ -`.
  */
 export interface Tag {
   readonly name: string;
   readonly value: string;
 }
 
-/** `<name>=<value>;<name>=<value>`; "" for none. Neither names nor values have these characters. */
+/** Encodes tags as `<name>=<value>;<name>=<value>`; "" for none. Names and values cannot contain these separators. */
 export function encodeTags(tags: readonly Tag[]): string {
   return tags.map(({ name, value }) => `${name}=${value}`).join(";");
 }
@@ -21,10 +21,10 @@ export function decodeTags(text: string): readonly Tag[] {
 }
 
 export const TAGS_MAX = 10;
-/** Of a tag's name, and of its value. */
+/** A tag's name, or its value. */
 export const TAG_WORD = /^[A-Za-z0-9_-]{1,256}$/;
 
-/** `<name>:<value>`, as requests name it and the event store has it. */
+/** Formats a tag as `<name>:<value>`, as in requests and in the event store. */
 export function tagText({ name, value }: Tag): string {
   return `${name}:${value}`;
 }

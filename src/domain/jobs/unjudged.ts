@@ -2,10 +2,10 @@ import { isOutage } from "../errors.ts";
 import type { Telemetry } from "../telemetry.ts";
 import type { Json } from "../texts/json.ts";
 
-/** Lines of one sweep. */
+/** Log lines per sweep. */
 const LINES_MAX = 5;
 
-/** What one sweep could not judge: each is left as it is and looked at by the next sweep, and the first few are logged. */
+/** Jobs that a sweep could not judge: each is left for the next sweep, and the first few are logged. */
 export class Unjudged {
   private lines = 0;
 
@@ -14,7 +14,7 @@ export class Unjudged {
     private readonly message: string,
   ) {}
 
-  /** Throws an outage: it concerns all that is left to judge. */
+  /** Throws if the error is an outage, which concerns all remaining jobs. */
   note(error: unknown, fields: Readonly<Record<string, Json>>): void {
     if (isOutage(error)) throw error;
     this.lines += 1;

@@ -2,11 +2,11 @@ import type { Json, JsonObject } from "../texts/json.ts";
 import type { TenantRef } from "./tenant.ts";
 
 /*
- * Erasing a recipient: everything that one tenant's part of the service keeps of them leaves, or loses its tie to them.
- * Every call is safe to repeat, and an erasure that did not get through is repeated as a whole.
+ * Erases a recipient: all of one tenant's data about them is removed, or loses its link to them. Every call is safe to
+ * repeat, and an erasure that was interrupted is repeated as a whole.
  */
 
-/** Members of results that name nobody. */
+/** Members of results that identify no person. */
 export const HARMLESS_MEMBERS: readonly string[] = [
   "machine",
   "by",
@@ -20,7 +20,7 @@ export const HARMLESS_MEMBERS: readonly string[] = [
 ];
 export const ERASED_TEXT = "(erased)";
 
-/** A result without what may quote the recipient. */
+/** Returns a result without the members that may quote the recipient. */
 export function maskedResult(result: JsonObject): JsonObject {
   const masked: Record<string, Json> = {};
   for (const [name, value] of Object.entries(result))
@@ -28,13 +28,13 @@ export function maskedResult(result: JsonObject): JsonObject {
   return masked;
 }
 
-/** What is left of a recipient's jobs in the queue. */
+/** A recipient's jobs that are still in the queue. */
 export interface ErasedJobs {
-  /** Not ended yet. They end as suppressed once their owner has them again; those in flight end as they end. */
+  /** Not ended yet. They end as suppressed once their owner pulls them again; jobs in flight end normally. */
   readonly unfinished: number;
   /** Ended, and not in the event store yet. */
   readonly unrecorded: number;
-  /** There were more entries than were looked at. */
+  /** There were more entries than the call searched. */
   readonly isIncomplete: boolean;
 }
 
@@ -53,7 +53,7 @@ export interface ErasedHistory {
   readonly events: number;
   /** Contents of failed jobs that are removed. */
   readonly payloads: number;
-  /** False: the event store still works on it, or there was more than one call takes. */
+  /** False: the event store is still working on it, or there was more than one call handles. */
   readonly isComplete: boolean;
 }
 
@@ -65,8 +65,8 @@ export interface HistoryErasure {
 /** The event store's part of the removal of a deleted tenant. */
 export interface TenantHistory {
   /**
-   * Asks for the removal of everything but the sums. Resolves to whether nothing is left; otherwise repeat it later. Rejects
-   * with `UnavailableError` or `TransportError`.
+   * Requests the removal of everything but the sums. Resolves to whether the removal is complete; otherwise repeat it
+   * later. Rejects with `UnavailableError` or `TransportError`.
    */
   removeHistory(tenantId: string): Promise<boolean>;
 }
@@ -76,10 +76,10 @@ export interface TenantQueueRemoval {
   /** The tenant's unfinished jobs, as its share of the queue counts them. */
   unfinishedJobs(tenant: TenantRef): Promise<number>;
   /**
-   * Whether events of the tenant wait for the event store, those in a batch that is being written among them. True, too, if so much
-   * waits in its shard that it is not looked through.
+   * Whether events of the tenant wait for the event store, including those in a batch that is being written. Also true
+   * if too many events of its shard wait to be searched.
    */
   hasUnrecorded(tenant: TenantRef): Promise<boolean>;
-  /** Removes what the queue keeps of a tenant that has no unfinished jobs; the rest of it expires within two days. */
+  /** Removes the queue's data of a tenant that has no unfinished jobs; the rest expires within two days. */
   removeTenant(tenant: TenantRef): Promise<void>;
 }

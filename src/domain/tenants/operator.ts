@@ -1,8 +1,8 @@
 export const OPERATOR_ROLES = ["read", "write"] as const;
-/** What an operator may do: look, or look and change. */
+/** The rights of an operator: read only, or read and write. */
 export type OperatorRole = (typeof OPERATOR_ROLES)[number];
 
-/** Who calls the operator API. */
+/** The caller of the operator API. */
 export interface Operator {
   readonly id: string;
   readonly name: string;
@@ -21,10 +21,10 @@ export interface OperatorAccount {
 /** The operators who have tokens of their own, from memory. */
 export interface OperatorDirectory {
   /**
-   * Null: nobody has this token, or no longer. At most a second behind the registry. Throws `UnavailableError` if the registry
-   * has been away for so long that what is in memory may be wrong.
+   * Null: no operator has this token, or no longer. At most a second behind the registry. Throws `UnavailableError` if
+   * the registry has been away for so long that the copy in memory may be wrong.
    */
   byToken(token: string): OperatorAccount | null;
-  /** The same for an operator whom a session names. Null: there is none of this id, or no longer. */
+  /** The same for the operator of a session. Null: no operator has this id, or no longer. */
   byId(id: string): OperatorAccount | null;
 }

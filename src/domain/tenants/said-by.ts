@@ -1,4 +1,7 @@
-/** What was thrown, in words: libraries also throw what is no `Error`, which `String` would show as [object Object]. */
+/**
+ * Returns the message of a thrown value: libraries also throw values other than `Error`, which `String` would show as
+ * [object Object].
+ */
 export function saidBy(thrown: unknown): string {
   if (thrown instanceof Error) return thrown.message || thrown.name;
   if (typeof thrown !== "object" || thrown === null) return String(thrown);
@@ -9,7 +12,7 @@ export function saidBy(thrown: unknown): string {
   return members.map(([name, value]) => `${name} ${value}`).join(", ");
 }
 
-/** What the innermost cause says: those around it tell which call failed. */
+/** Returns the message of the innermost cause: the errors around it tell which call failed. */
 export function saidByCause(thrown: unknown): string {
   let innermost = thrown;
   while (innermost instanceof Error && innermost.cause !== undefined) innermost = innermost.cause;

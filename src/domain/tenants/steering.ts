@@ -1,6 +1,6 @@
 import type { ChannelName } from "../jobs/job.ts";
 
-/** What operators decided about a tenant's jobs, channel by channel. Immutable. */
+/** Operators' decisions about a tenant's jobs, channel by channel. Immutable. */
 export interface Steering {
   /** Its jobs wait; new ones are accepted. */
   readonly paused: ReadonlySet<ChannelName>;

@@ -2,18 +2,21 @@ import type { EndReason, SuppressionReason } from "../jobs/job.ts";
 import type { Fenced, Lease } from "../jobs/queue.ts";
 import type { TenantRef } from "./tenant.ts";
 
-/** A recipient that a tenant's messages no longer go to, as the operator sees it. */
+/** A recipient to whom a tenant's messages are no longer sent, as the operator sees it. */
 export interface SuppressionRecord {
-  /** Normalised (`normaliseAddress`): addresses are compared case-insensitively. Of an erased recipient: its erased name. */
+  /**
+   * Normalised (`normaliseAddress`): addresses are compared case-insensitively. For an erased recipient, its erased
+   * name.
+   */
   readonly address: string;
-  /** Only messages on this topic do not go there; absent: none does. */
+  /** Only messages on this topic are stopped; absent: all messages. */
   readonly topic?: string;
   readonly reason: SuppressionReason;
   /** ISO 8601 UTC: when the suppression began. */
   readonly created_at: string;
 }
 
-/** A recipient that was erased is on the list under its keyed hash, behind this: no recipient is such a text. */
+/** An erased recipient is on the list under its keyed hash, behind this prefix, which no recipient begins with. */
 export const ERASED_NAME = "sha:";
 
 export function isErasedName(address: string): boolean {
@@ -21,14 +24,14 @@ export function isErasedName(address: string): boolean {
 }
 
 /*
- * The registry and the index have a suppression under a name: the address, of an erased recipient its erased name, and behind a tab
- * the topic, if it is for one alone. The same name in both, in one column: a former release, which knows no topics, keeps and loads
- * these suppressions with the others.
+ * The registry and the index store a suppression under a name: the address (for an erased recipient its erased name)
+ * and, behind a tab, the topic if it is for one alone. Both use the same name, in one column: a former release, which
+ * does not support topics, keeps and loads these suppressions with the others.
  */
 
 const TOPIC_BEFORE = "\t";
 
-/** The name on the list. Normalised, as the address is. */
+/** Returns the name on the list. Normalised, as the address is. */
 export function suppressionName(address: string, topic: string | undefined): string {
   return topic === undefined ? address : address + TOPIC_BEFORE + topic;
 }
@@ -39,7 +42,7 @@ export function readSuppressionName(name: string): { readonly address: string; r
 }
 
 const TOPIC_CHARS_MAX = 64;
-/** A link to unsubscribe has to fit into one line of a header (RFC 5322, 2.1.1). */
+/** A link to unsubscribe has to fit into one header line (RFC 5322, 2.1.1). */
 const TOPIC_BYTES_MAX = 128;
 const TOPIC = /^[\p{L}\p{N}][\p{L}\p{M}\p{N} _.,&+'-]*$/u;
 const INVISIBLE = /\p{Default_Ignorable_Code_Point}/u;
@@ -47,8 +50,9 @@ const INVISIBLE = /\p{Default_Ignorable_Code_Point}/u;
 export const TOPIC_RULE = `1 to ${TOPIC_CHARS_MAX} letters, digits, blanks and _ - . , & + ' (at most ${TOPIC_BYTES_MAX} bytes), and begins with a letter or digit`;
 
 /**
- * A topic in the spelling in which it is stored and compared: in lower case, with single blanks. Null if the text is none. It never
- * has what separates it in names, payloads and Redis' replies: controls, quotes, `@`, `|`.
+ * Returns a topic in the spelling in which it is stored and compared: in lower case, with single blanks. Null if the
+ * text is not a topic. It never contains the separators of names, payloads and Redis' replies: controls, quotes, `@`,
+ * `|`.
  */
 export function readTopic(text: string): string | null {
   // A capital letter can become several characters.
@@ -73,7 +77,7 @@ export interface Suppression extends IndexedSuppression {
   readonly reason: SuppressionReason;
 }
 
-/** What stops a message. */
+/** The suppression that stops a message. */
 export interface Stop {
   readonly reason: EndReason;
   /** The suppression is for this topic alone; absent: for all messages. */
@@ -84,11 +88,11 @@ export interface Stop {
 export interface SuppressionIndex {
   putSuppression(tenant: TenantRef, name: string, reason: string): Promise<void>;
   removeSuppression(tenant: TenantRef, name: string): Promise<void>;
-  /** Whether the recipient was erased since then (unix ms), for as long as a message from before may wait. */
+  /** Whether the recipient was erased since then (unix ms), for as long as an earlier message may wait. */
   wasErasedSince(tenant: TenantRef, address: string, sinceMs: number): Promise<boolean>;
   /**
-   * Fills the index of a shard whose queue never had it. Suppressions that are put or removed in the meantime stand.
-   * `isLast` marks the index as complete; a complete index ignores the call.
+   * Fills the index of a shard whose queue never had it. Suppressions that are added or removed in the meantime take
+   * precedence. `isLast` marks the index as complete; a complete index ignores the call.
    */
   loadSuppressions(
     lease: Lease,
@@ -106,8 +110,8 @@ export interface SuppressibleMessage {
 /** Looks up recipients beside a job's own, whom `pull` looks up. Rejects with `UnavailableError` or `TransportError`. */
 export interface SuppressionLookup {
   /**
-   * Those of the normalised addresses that a message must not go to, and why. Who was erased since its acceptance is among them,
-   * suppressed or not.
+   * Returns those of the normalised addresses to which a message must not be sent, and why. Addresses that were erased
+   * since the acceptance are included, suppressed or not.
    */
   suppressedAmong(
     tenant: TenantRef,

@@ -4,10 +4,10 @@ import type { JsonObject } from "../texts/json.ts";
 export const NEWS_TYPES = ["message.received", "message.unknown", "account.updated", "pass.personalized"] as const;
 export type NewsType = (typeof NEWS_TYPES)[number];
 
-/** Something that a tenant is to hear of and that is no event of one of its messages. */
+/** An update for a tenant that is not an event of one of its messages. */
 export interface TenantNews {
   readonly tenantId: string;
-  /** The same whenever this is told again, and no other news' of the tenant. */
+  /** The same whenever this update is repeated, and unique among the tenant's updates. */
   readonly id: string;
   readonly type: NewsType;
   readonly channel: ChannelName;
@@ -16,14 +16,16 @@ export interface TenantNews {
   readonly data: JsonObject;
 }
 
-/** Takes what tenants are to hear of. */
+/** Receives updates for tenants. */
 export interface TenantNewsDesk {
   /**
-   * Resolves when all of it is on disk, in the order of each tenant's. May be told the same repeatedly: its caller tells
-   * it again where it does not know whether this took effect. Rejects with `TransportError` (effect unknown) or
+   * Resolves when all of them are on disk, in the order of each tenant's updates. An update may be repeated: callers
+   * repeat it if they do not know whether the call took effect. Rejects with `TransportError` (effect unknown) or
    * `UnavailableError`.
    */
   tell(news: readonly TenantNews[]): Promise<void>;
-  /** Whether a webhook of the tenant asks for such news, so that it is kept. Rejects with `UnavailableError`. */
+  /**
+   * Whether a webhook of the tenant subscribes to such updates, so that they are kept. Rejects with `UnavailableError`.
+   */
   isAskedFor(news: Pick<TenantNews, "tenantId" | "type" | "channel">): Promise<boolean>;
 }

@@ -7,17 +7,17 @@ export const PERMISSIONS = ["allow_raw_html"] as const;
 export type Permission = (typeof PERMISSIONS)[number];
 
 export const SCOPES = ["send", "read", "manage"] as const;
-/** What an API key allows: to send, to read what was sent, and to change what the service keeps for the tenant. */
+/** A permission of an API key: to send, to read what was sent, or to change the tenant's settings in the service. */
 export type Scope = (typeof SCOPES)[number];
 export const ALL_SCOPES: ReadonlySet<Scope> = new Set(SCOPES);
 
-/** An API key that may be used. The key itself is not in it. */
+/** An API key that may be used, without the key itself. */
 export interface ApiKey {
   readonly keyId: string;
   readonly scopes: ReadonlySet<Scope>;
 }
 
-/** Who calls with an API key. */
+/** The caller that an API key identifies. */
 export interface KeyHolder {
   readonly tenant: Tenant;
   readonly key: ApiKey;
@@ -59,7 +59,7 @@ export interface TenantRef {
   readonly shard: number;
 }
 
-/** Everything that the hot path needs to know about a tenant, at most a second old. Immutable. */
+/** Everything that the hot path needs about a tenant, at most a second old. Immutable. */
 export interface Tenant extends TenantRef, ChannelMembers {
   readonly name: string;
   readonly plan: Plan;
@@ -75,19 +75,21 @@ export interface Tenant extends TenantRef, ChannelMembers {
 export interface ChannelMembers {}
 
 /**
- * Tenants by key and by id, from memory while fresh. A plain return value (no promise) costs no turn of the event loop;
- * a promise is a load. Rejects with `UnavailableError` when the registry cannot be reached and no usable copy is in
- * memory.
+ * Tenants by key and by id, from memory while fresh. A plain return value (no promise) costs no iteration of the event
+ * loop; a promise is a load. Rejects with `UnavailableError` when the registry cannot be reached and no usable copy is
+ * in memory.
  */
 export interface TenantDirectory {
-  /** The tenant that holds this API key, and what the key allows; null: nobody does, or it has expired. */
+  /**
+   * Returns the tenant that has this API key, and the key's permissions; null: no tenant has it, or it has expired.
+   */
   byApiKey(apiKey: string): KeyHolder | null | Promise<KeyHolder | null>;
   byId(tenantId: string): Tenant | null | Promise<Tenant | null>;
-  /** The tenant as it is in memory, null if it is known to be gone; undefined: it would have to be loaded. */
+  /** Returns the tenant from memory, null if it is known to be gone; undefined: it would have to be loaded. */
   byIdNow?(tenantId: string): Tenant | null | undefined;
 }
 
-/** Tells every process that its cached data about a tenant is out of date. A hint: it can be lost, never wrong. */
+/** Notifies every process that its cached data about a tenant is out of date. A hint: it can be lost, never wrong. */
 export interface ChangeFeed {
   /** `tenantId` null: all tenants (a plan changed). Never rejects. */
   announce(tenantId: string | null): void;

@@ -12,12 +12,12 @@ export function isDay(text: string): boolean {
   return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(text);
 }
 
-/** The UTC day that contains the instant, counted from 1970-01-01. */
+/** Returns the UTC day that contains the instant, counted from 1970-01-01. */
 export function utcDayAt(unixMs: number): number {
   return Math.floor(unixMs / DAY_MS);
 }
 
-/** Milliseconds until the next UTC day begins; never 0. */
+/** Returns the milliseconds until the next UTC day begins; never 0. */
 export function untilNextUtcDayMs(unixMs: number): number {
   return (utcDayAt(unixMs) + 1) * DAY_MS - unixMs;
 }
@@ -28,9 +28,9 @@ const WEEK_2 = 100;
 const WARM = 1_000_000;
 
 /**
- * How many messages a new sending address may send on a UTC day: 50 in its first week and before, 100 in its second,
- * from the third on twice as many as the week before; null: no limit. Mailbox providers defer or drop high volumes from
- * an address that they do not know.
+ * Returns how many messages a new sending address may send on a UTC day: 50 in its first week and before, 100 in its
+ * second, from the third on twice as many as the week before; null: no limit. Mailbox providers defer or drop high
+ * volumes from an address that they do not know.
  *
  * `firstDay` is `YYYY-MM-DD` (see `isDay`), `day` as `utcDayAt` counts.
  */
@@ -41,7 +41,7 @@ export function warmUpAllowance(firstDay: string, day: number): number | null {
   return allowance > WARM ? null : allowance;
 }
 
-/** How many messages the tenant may send on a channel on a UTC day, or null: no limit. */
+/** Returns how many messages the tenant may send on a channel on a UTC day, or null: no limit. */
 export function dailyAllowance(tenant: Tenant, channel: ChannelName, day: number): number | null {
   const from = channel === "email" ? tenant.emailSender?.warmUpFrom : undefined;
   return from === undefined ? null : warmUpAllowance(from, day);

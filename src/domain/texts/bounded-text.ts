@@ -1,4 +1,7 @@
-/** An answer's body as text, read to its end so that its connection can be used again. Null: it is longer, and was given up. */
+/**
+ * Returns an answer's body as text, read to its end so that its connection can be reused. Null: it is longer, and
+ * reading was given up.
+ */
 export async function boundedText({ body }: Response, bytesMax: number): Promise<string | null> {
   const stream: AsyncIterable<Uint8Array> | null = body;
   if (stream === null) return "";

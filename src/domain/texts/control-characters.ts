@@ -1,7 +1,7 @@
 /** C0, DEL and C1. */
 export const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 
-/** C0 except tab and line breaks, DEL and C1: what no text of several lines has. */
+/** C0 except tab and line breaks, DEL and C1: not allowed in texts of several lines. */
 export const CONTROL_IN_LINES = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/;
 
 /** A text without control characters, as a pattern of a schema. */

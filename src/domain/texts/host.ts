@@ -1,14 +1,14 @@
-/** `http://host:port`, with an IPv6 address in brackets (RFC 3986, 3.2.2). */
+/** Formats `http://host:port`, with an IPv6 address in brackets (RFC 3986, 3.2.2). */
 export function httpOrigin(host: string, port: number): string {
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-/** The host of a URL, without the brackets that it writes an IPv6 address in. */
+/** Returns the host of a URL, without the brackets around an IPv6 address. */
 export function extractHost({ hostname }: URL): string {
   return hostname.replace(/^\[(.*)\]$/, "$1");
 }
 
-/** Where connections for a URL of HTTP or HTTPS go to. */
+/** Returns the host and port to connect to for an HTTP or HTTPS URL. */
 export function toSocketAddress(url: URL): { readonly host: string; readonly port: number } {
   return { host: extractHost(url), port: Number(url.port) || (url.protocol === "https:" ? 443 : 80) };
 }
@@ -19,7 +19,7 @@ export function isLoopback(host: string): boolean {
 }
 
 /**
- * The host that a `Host` header names, without its port and without the brackets that an IPv6 address has there (RFC 3986,
+ * Returns the host in a `Host` header, without its port and without the brackets around an IPv6 address (RFC 3986,
  * 3.2.2), and the port; without one, 80. An empty name: the header is malformed.
  */
 export function readHostHeader(text: string): { readonly host: string; readonly port: number } {
@@ -27,7 +27,10 @@ export function readHostHeader(text: string): { readonly host: string; readonly 
   return { host: address ?? name, port: Number(port) };
 }
 
-/** Whether a web page made the request, as far as its browser says; not where a person entered the address, or followed our own link. */
+/**
+ * Whether a web page made the request, according to its browser; false if a person entered the address or followed our
+ * own link.
+ */
 export function isOfWebPage(headers: Headers): boolean {
   return headers.has("origin") || !OWN_SITES.has(headers.get("sec-fetch-site") ?? "none");
 }

@@ -5,14 +5,14 @@ export interface JsonObject {
 }
 
 /**
- * A number that a double would write with other digits (`1193287364518273124`, `10.50`), as it was sent. `JSON.stringify` writes
- * it digit by digit, `String` and `structuredClone` cannot take it.
+ * A number that a double would write with other digits (`1193287364518273124`, `10.50`), as it was sent.
+ * `JSON.stringify` writes it digit by digit; `String` and `structuredClone` do not support it.
  */
 export interface ExactNumber {
   readonly rawJSON: string;
 }
 
-/** ECMAScript's "JSON.parse source text access", which TypeScript does not know yet. */
+/** ECMAScript's "JSON.parse source text access", which TypeScript does not declare yet. */
 const WITH_SOURCE = JSON as unknown as {
   parse(
     text: string,
@@ -45,15 +45,18 @@ export function parseWritten(text: string, from = 0, charsMax?: number): unknown
 /** The longest `ExactNumber` of a pass: more digits than any amount or id has. */
 export const EXACT_CHARS_MAX = 100;
 
-/** Of more than 15 digits, with an exponent, with a last 0 behind the point, as small as one with an exponent, or -0. */
+/**
+ * Numbers of more than 15 digits, with an exponent, with a last 0 behind the point, as small as one with an exponent,
+ * or -0.
+ */
 const EXACT = /[[:,]\s*-?(?:[\d.]{15}|[\d.]{1,14}[eE]|\d{1,13}\.\d{0,12}0[,\]}\s]|0\.000000|(?<=-)0[,\]}\s])/g;
 
-/** A string, number or boolean as it is shown; numbers digit by digit. */
+/** Formats a string, number or boolean for display; numbers digit by digit. */
 export function writtenOut(value: Json): string {
   return isExactNumber(value) ? value.rawJSON : String(value);
 }
 
-/** As a double; null: it is no number. */
+/** Returns the number as a double; null: it is not a number. */
 export function toNumber(value: unknown): number | null {
   if (typeof value === "number") return value;
   return isExactNumber(value) ? Number(value.rawJSON) : null;
@@ -71,7 +74,7 @@ export function parseJsonObject(text: string, parse: (text: string) => unknown =
   return isJsonObject(parsed) ? parsed : null;
 }
 
-/** `Array.isArray`, which makes a list of anything of a JSON value. */
+/** As `Array.isArray`, which would turn a JSON value into a list of `any`. */
 export function isJsonArray(value: Json | undefined): value is readonly Json[] {
   return Array.isArray(value);
 }

@@ -1,9 +1,9 @@
 /** The most characters of a provider's text in a log line. */
 const TEXT_CHARS_MAX = 300;
-/** Read before masking, which shortens. */
+/** Characters to read before masking, which shortens the text. */
 const TEXT_CHARS_READ = 2 * TEXT_CHARS_MAX;
 
-/** A recipient as a log may show it: `a***@example.com`, `+34***89`. */
+/** Masks a recipient for logs: `a***@example.com`, `+34***89`. */
 export function maskedRecipient(recipient: string): string {
   const at = recipient.lastIndexOf("@");
   if (at > 0) return `${recipient.slice(0, 1)}***${recipient.slice(at)}`;
@@ -14,13 +14,13 @@ export function maskedRecipient(recipient: string): string {
 const RECIPIENTS =
   /[^\s<>()[\]"',;:]{1,64}@[\w.-]{1,255}|\b[A-Za-z]{2}\.(?:ENT\.)?(?=[A-Za-z]{0,32}\d)[A-Za-z0-9]{10,128}|\+?\d{9,15}/g;
 
-/** What an address could begin with, at the end of a text. */
+/** The possible beginning of an address at the end of a text. */
 const HALF = /[^\s<>()[\]"',;:]{1,320}$/;
 
-/** A provider's reply as a log may show it: shortened, with the recipients in it masked. */
+/** Prepares a provider's reply for logs: shortened, with the recipients in it masked. */
 export function maskedText(text: string): string {
   const read = text.slice(0, TEXT_CHARS_READ);
-  // Half an address is not seen to be one: what may be half of one at the end is left out.
+  // Half an address is not recognised as one, so a possible half at the end is left out.
   const whole = text.length > TEXT_CHARS_READ ? read.replace(HALF, "") : read;
   const masked = whole.replace(RECIPIENTS, maskedRecipient);
   const isCut = whole.length < text.length || masked.length > TEXT_CHARS_MAX;

@@ -15,8 +15,8 @@ export interface WebhookUrl {
 }
 
 /**
- * Parses the text by the rules of browsers (WHATWG URL), which read `0x7f.1` as 127.0.0.1; otherwise says why it cannot
- * be used.
+ * Parses the text by the rules of browsers (WHATWG URL), which read `0x7f.1` as 127.0.0.1; otherwise returns why it
+ * cannot be used.
  */
 export function parseWebhookUrl(text: string): WebhookUrl | { readonly why: string } {
   if (text.length > limits.webhookUrlCharsMax) return { why: `is longer than ${limits.webhookUrlCharsMax} characters` };
@@ -35,12 +35,12 @@ export function parseWebhookUrl(text: string): WebhookUrl | { readonly why: stri
 }
 
 /**
- * Ports that serve https to the public. On other ports a stranger's address could belong to something that is not a web
+ * Ports that serve https to the public. On other ports, a stranger's address could belong to something other than a web
  * server.
  */
 const PUBLIC_PORTS: readonly number[] = [443, 8443];
 
-/** Why this address must not be called over this route, or null. Completes "it …". */
+/** Returns why this address must not be called over this route, or null. Completes "it …". */
 export function webhookRefusal({ secure, port }: WebhookUrl, route: OutboundRoute): string | null {
   if (route.kind !== "allowed") return `names a host that ${route.why}`;
   if (route.configured) return null;
@@ -49,8 +49,8 @@ export function webhookRefusal({ secure, port }: WebhookUrl, route: OutboundRout
 }
 
 /**
- * Why a tenant's address must not be stored, or null. Completes "it …". Does not resolve public names, because their
- * addresses can change: every call resolves the name and connects to that address.
+ * Returns why a tenant's address must not be stored, or null. Completes "it …". Does not resolve public names, because
+ * their addresses can change: every call resolves the name and connects to that address.
  */
 export async function webhookUrlFault(text: string, guard: OutboundGuard): Promise<string | null> {
   const url = parseWebhookUrl(text);
