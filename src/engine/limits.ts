@@ -2,7 +2,9 @@
 export const engineLimits = {
   idempotencyKeptMs: 24 * 60 * 60 * 1000,
   rateWindowMs: 60_000,
-  /** The window is counted in slices of this length, the oldest of them whole: never more than the plan allows. */
+  /**
+   * The window is counted in slices of this length, and the oldest counts whole, so requests never exceed the plan.
+   */
   rateSliceMs: 1_000,
 
   // Accepting.
@@ -22,10 +24,10 @@ export const engineLimits = {
   pullDueMax: 256,
   /** How far a shard's time may be from its owner's estimate: more than a call takes, less than most retries' waits. */
   shardTimeSlackMs: 1_000,
-  /** A pull that is answered within this was not on its way for long. */
+  /** The call of a pull that is answered within this time was not delayed. */
   promptPullMs: 250,
   pullReadyMax: 256,
-  /** An actor pulls more when fewer entries than this wait for a slot. */
+  /** An actor pulls more jobs when fewer entries than this wait for a slot. */
   refillEntries: 48,
   /** Entries of a tenant queue that are pulled and not yet settled. */
   tenantQueueOpenMax: 256,
@@ -34,7 +36,9 @@ export const engineLimits = {
   settleBatchMax: 256,
   /** Outcomes of all shards in one call: each takes Redis some 7 µs. */
   settleCallMax: 1_024,
-  /** A job whose pull was asked for longer ago is looked up again: its recipient may have been suppressed meanwhile. */
+  /**
+   * A job whose pull was requested longer ago is looked up again: its recipient may have been suppressed meanwhile.
+   */
   lookAgainMs: 1_000,
   /** Jobs that one call looks up. */
   lookCallMax: 256,
@@ -42,7 +46,7 @@ export const engineLimits = {
   pullShardsMax: 64,
   /** Longest wait before a failed queue call is tried again. */
   queueRetryMs: 1_000,
-  /** Longest wait between two tries of giving back what a failed job took. */
+  /** Longest wait between two tries of giving back the resources of a failed job. */
   giveBackRetryMsMax: 5_000,
   /** Wait before a tenant is looked up again in a registry that does not answer. */
   tenantRetryMs: 500,
@@ -51,15 +55,18 @@ export const engineLimits = {
    * units.
    */
   allowancePieceMax: 64,
-  /** How long the count of a day's allowance is kept: longer than any clock can take that day for today. */
+  /** How long the count of a day's allowance is kept: longer than any clock's error about the current day. */
   allowanceKeptMs: 2 * 24 * 60 * 60 * 1000,
-  /** A tenant queue that its pace or a used-up allowance holds is checked this often: the operator may have raised it. */
+  /**
+   * A tenant queue that is limited by its pace or a used-up allowance is checked this often: the operator may have
+   * raised it.
+   */
   planLookMs: 60_000,
-  /** How often an actor whose tenant is paused looks whether it still is. */
+  /** How often an actor checks whether its tenant is still paused. */
   pausedLookMs: 500,
   /**
-   * How long after a purge a tenant queue that rests is still read for purged jobs: longer than a job waits for its
-   * retries. Later ones end when it moves again.
+   * How long after a purge a resting tenant queue is still read for purged jobs: longer than a job waits for its
+   * retries. Later ones end when it resumes.
    */
   purgeSweepMs: 24 * 60 * 60 * 1000,
   idlePollMs: 250,
@@ -72,11 +79,11 @@ export const engineLimits = {
   retryDelayMsMax: 15 * 60 * 1000,
   /** How long a job waits for its retries, all of them together. */
   retryWaitedMsMax: 24 * 60 * 60 * 1000,
-  /** References are written by the hour and leave by the hour. */
+  /** References are grouped, and expire, by the hour in which they were written. */
   providerRefHourMs: 60 * 60 * 1000,
 
   // Recording.
-  /** Rows that one call freezes in all. */
+  /** Total rows that one call freezes. */
   recordRowsMax: 10_000,
   recordEntriesMax: 4_000,
   /** Pieces of a batch: each shard's mark names them all. */
@@ -85,17 +92,17 @@ export const engineLimits = {
   recordRetryMs: 250,
   recordRetryMsMax: 5_000,
   recordBytesMax: 8 * 1024 * 1024,
-  /** Finished jobs that are noted together, and leave Redis together. */
+  /** Finished jobs that are listed together, and leave Redis together. */
   leaveTogetherMax: 64,
-  /** Minimum of due jobs that a call of `record` removes, if there are as many: a backlog shrinks on idle calls. */
+  /** Due jobs that a call of `record` removes at least, if there are as many: a backlog shrinks even on idle calls. */
   leaveJobsMin: 512,
   /** How long a job stays readable in Redis once it is final and in the event store. */
   jobKeptMs: 15 * 60 * 1000,
   /** Opens and clicks that a process remembers until the queue has them; further ones are not recorded. */
   engagementsPendingMax: 10_000,
   /**
-   * Jobs that have left the queue and are looked up for reports on them, per process: a campaign is opened by thousands in a minute,
-   * and their reads must leave some of the event store to whoever reads their history.
+   * Concurrent lookups, per process, of jobs that have left the queue and are reported on: a campaign is opened by
+   * thousands in a minute, and the event store must keep capacity for readers of its history.
    */
   reportReads: { all: 4, each: 2 },
 
@@ -104,24 +111,25 @@ export const engineLimits = {
   keptBytesMax: 1024 * 1024,
   /** In a shard's outbox, until the event store has them; one tenant has half of it at most. */
   keptOutboxBytesMax: 16 * 1024 * 1024,
-  /** Of a tenant, in `keptDayMs`. */
+  /** Per tenant, within `keptDayMs`. */
   keptDayBytesMax: 64 * 1024 * 1024,
   keptDayMs: 24 * 60 * 60 * 1000,
   /** Retries that one call makes. */
   retryBatchJobsMax: 64,
   retryBatchBytesMax: 1024 * 1024,
 
-  // Operators' look through the queue, for each place: a tenant queue, the parked jobs and the outbox of its shard.
+  // Most entries that an operators' search reads, each from a tenant queue, the parked jobs and the outbox of its
+  // shard.
   surveyEntriesMax: 10_000,
-  /** In an erasure: a tenant's share of the queue, as plans have it, is smaller. */
+  /** In an erasure: more than a tenant's share of the queue on any plan. */
   eraseEntriesMax: 2_100_000,
-  /** Of each tenant queue, in a look through those of all tenants. */
+  /** Per tenant queue, in a search through all tenants' queues. */
   surveyAnywhereQueueMax: 1_000,
-  /** Of one tenant queue, to count the jobs before one. */
+  /** Per tenant queue, to count the jobs before one. */
   surveyAheadMax: 2_000,
-  /** Of an outbox, to see whether a tenant is in it: the recorder of a longer one is behind. */
+  /** Entries of an outbox that are searched for a tenant: if it has more, its recorder is behind. */
   surveyUnrecordedMax: 1_000,
-  /** About how much one call reads, and its most entries. */
+  /** About how many bytes one call reads, and its most entries. */
   surveyBytes: 1024 * 1024,
   surveyStepMax: 256,
 } as const;

@@ -56,7 +56,7 @@ export function namesMachine(domain: string): boolean {
  * address would go into the relay's own network.
  *
  * Returns the address without unnecessary quotes, which gives each mailbox one spelling; null when the text is anything
- *       else (a list, a display name, a comment, a group, an empty part, too long).
+ * else (a list, a display name, a comment, a group, an empty part, too long).
  */
 export function parseAddress(text: string): string | null {
   if (text.length > limits.addressBytesMax || !PRINTABLE_ASCII.test(text)) return null;

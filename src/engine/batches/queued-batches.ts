@@ -21,19 +21,19 @@ export interface BatchPorts {
   readonly jobIds: JobIds;
 }
 
-/** How often a batch starts anew because another call of the same request was first. */
+/** How often a batch starts over because another call of the same request was first. */
 const RUNS_MAX = 3;
 
 /**
- * Takes batches apart into pieces that enter the queue one after the other, so a large batch stops nobody.
+ * Splits batches into pieces that enter the queue one after the other, so a large batch does not block other requests.
  *
- * B1. Under a key each message is queued once, whoever repeats the request, when, and however often: the ids of its jobs follow
- *     from the base that has the key, and the queue notes what it has queued in the same call.
- * B2. An answer is final if any message was queued: all are, or their refusals stored, before it is given. A repeat gets it again.
- *     A batch of which nothing was queued leaves nothing behind.
+ * B1. Under a key each message is queued once, however often, when and by whom the request is repeated: the ids of its
+ *     jobs are derived from the base that has the key, and the queue records what it has queued in the same call.
+ * B2. An answer is final if any message was queued: all messages are queued, or their refusals stored, before it is
+ *     sent. A repeat gets the same answer. A batch without a queued message leaves no trace.
  * B3. A request that died half-way is continued by its repeat.
- * B4. A tenant has at most three batches on their way into the queue in this process. Others of its own wait behind them, and no
- *     other tenant does.
+ * B4. At most three of a tenant's batches enter the queue at a time in this process. Its other batches wait for them;
+ *     other tenants' batches do not.
  */
 export class QueuedBatches implements Batches {
   private readonly turns = new TenantTurns();
@@ -83,9 +83,9 @@ function indexesIn(ranges: KnownBatch["queued"]): ReadonlySet<number> {
   return indexes;
 }
 
-/** The answer that an earlier request got. */
+/** Rebuilds the answer to an earlier request. */
 function rebuildAnswer({ baseId, queued, refused }: KnownBatch, size: number): BatchResult {
-  // As `BatchRun.end` writes it. What another call queued meanwhile is queued.
+  // In the form written by `BatchRun.end`. Messages that another call queued meanwhile count as queued.
   const refusals = new Map(JSON.parse(refused ?? "[]") as (readonly [number, string])[]);
   for (const index of indexesIn(queued)) refusals.delete(index);
   const outcomes = Array.from({ length: size }, (_, index): BatchOutcome => {
@@ -101,12 +101,12 @@ interface RunOptions {
   readonly known: KnownBatch | null;
 }
 
-/** One request's way through its batch. */
+/** The processing of one request's batch. */
 class BatchRun {
   private readonly outcomes: (BatchOutcome | undefined)[];
   private rate: RateState | null = null;
   private queued = 0;
-  /** Messages of this run that were offered to the queue, and those of them that it had no room for. */
+  /** Messages of this run that were offered to the queue, and how many of them it refused for lack of capacity. */
   private offered = 0;
   private roomless = 0;
   private isClaimed: boolean;
@@ -147,7 +147,7 @@ class BatchRun {
     return await this.end(noRoom);
   }
 
-  /** Returns why the queue has no room for more; null: it has. */
+  /** Returns why the queue cannot take more messages; null: it can. */
   private async enter(messages: readonly MadeMessage[]): Promise<NoRoom | "taken" | "conflict" | null> {
     if (messages.length === 0) return null;
     const { tenant, requestsPerMinute, isCounted } = this.batch;
@@ -160,7 +160,7 @@ class BatchRun {
       isFirstCounted,
     });
     if (entered.kind === "answered") return this.note(messages, entered.answers);
-    // Nobody else can take a key that this run has claimed, unless the queue lost it.
+    // No other process can take a key that this run has claimed, unless the queue lost it.
     if (this.isClaimed) throw new TransportError("the queue has forgotten the key of a batch");
     return entered.kind;
   }
@@ -182,7 +182,7 @@ class BatchRun {
     return noRoom;
   }
 
-  /** A message beyond the limit is refused for that, whatever else is wrong with it. */
+  /** A message beyond the limit is refused for that reason, even if it has other faults. */
   private toOutcome(message: MadeMessage, answer: BatchItemAnswer): BatchOutcome {
     const noRoom = roomAfter(answer);
     if (noRoom !== null) {
@@ -192,7 +192,7 @@ class BatchRun {
     return "refusal" in message ? { refusal: message.refusal } : { jobId: message.job.jobId };
   }
 
-  /** Rethrows what is no outage, or what a repeat of the request will mend. */
+  /** Rethrows errors other than outages, and outages for which the request should be repeated. */
   private noRoomAfter(error: unknown): NoRoom {
     if (!isOutage(error) || this.options.key !== null || this.queued === 0) throw error;
     return error instanceof TransportError ? "unknown" : "away";

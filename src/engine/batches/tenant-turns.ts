@@ -1,12 +1,14 @@
-/** Batches of one tenant that work at a time, and those that may wait behind them. */
+/** Batches of one tenant that run at a time, and batches that may wait for them. */
 const AT_A_TIME = 3;
 const WAITING_MAX = 64;
 
-/** Turns for each tenant's own work: a few at a time, in the order in which they came. */
+/** Runs each tenant's work a few pieces at a time, in order of arrival. */
 export class TenantTurns {
   private readonly tenants = new Map<string, { working: number; readonly waiting: (() => void)[] }>();
 
-  /** Resolves when it is the caller's turn, which then calls `leave`. Null: as many wait as may. */
+  /**
+   * Resolves when it is the caller's turn; the caller then calls `leave`. Null: the limit of waiting calls is reached.
+   */
   enter(tenantId: string): Promise<void> | null {
     const tenant = this.tenants.get(tenantId) ?? { working: 0, waiting: [] };
     this.tenants.set(tenantId, tenant);

@@ -8,17 +8,17 @@ import { PULL_BYTES_MAX } from "./backlog.ts";
 import { gaveUpHeld, heldUntilMs, outageMsMin } from "./held-jobs.ts";
 import { isPaused, purged, purgedBeforeMs } from "./steered-jobs.ts";
 
-/** How an actor reads its tenant queue: up to which entry it has, and whether unread ones may follow. */
+/** How an actor reads its tenant queue: the last entry read, and whether unread ones may follow. */
 export type Phase =
-  /** Running, it keeps every job that it reads. */
+  /** While running, it keeps every job that it reads. */
   | { readonly kind: "running" | "closed"; readonly lastRead: string | null; readonly more: boolean }
   /**
-   * It has left its jobs, unsettled, to the tenant queue. It reads on for purged ones alone, and from the start once it
-   * runs again. `isStale`: purged ones may be among those that it has passed.
+   * It has left its unsettled jobs in the tenant queue. It reads on only for purged ones, and from the start once it
+   * runs again. `isStale`: purged ones may be among the entries that it has passed.
    */
   | { readonly kind: "resting"; readonly lastRead: string | null; readonly more: boolean; readonly isStale: boolean };
 
-/** Why its next job did not start when it last looked. `day_spent`: the allowance is used up, or not known yet. */
+/** Why its next job did not start at the last check. `day_spent`: the allowance is used up, or not known yet. */
 export type Hold =
   | { readonly kind: "none" | "paused" | "day_spent" }
   /** Until then (monotonic ms). */
@@ -30,44 +30,44 @@ export class ActorState {
   /** In the order of their starts. */
   readonly waiting: readonly QueuedJob[] = [];
   readonly delivering: number = 0;
-  /** Jobs that wait, are delivered or are settled; and the bytes of their payloads. */
+  /** Jobs that are waiting, being delivered or being settled; and the bytes of their payloads. */
   readonly open: number = 0;
   readonly openBytes: number = 0;
-  /** When the pull was asked for that is in flight (monotonic ms); null: none is. */
+  /** When the pull in flight was requested (monotonic ms); null: none is. */
   readonly pullAskedMs: number | null = null;
-  /** Jobs accepted before are purged, as its tenant was when it was last looked up (unix ms). */
+  /** Jobs accepted before this time (unix ms) are purged, as of the last tenant lookup. */
   readonly purgedBeforeMs: number | null = null;
   /** No waiting job is purged. */
   readonly isSifted: boolean = true;
-  /** No old job starts before then (monotonic ms): the queue does not say whether it may still be sent. */
+  /** No old job starts before this time (monotonic): the queue did not answer whether it may still be sent. */
   readonly unansweredUntilMs: number = 0;
-  /** No hold of a waiting job ends before (unix ms); null: not determined since the last one joined. */
+  /** No hold of a waiting job ends before this time (unix ms); null: not determined since the last one joined. */
   readonly heldUntilMs: number | null = null;
 }
 
 export type ActorEvent =
   | { readonly kind: "pulled"; readonly jobs: readonly QueuedJob[]; readonly more: boolean }
-  /** The tenant is known (null: it is gone). Comes before "read" and "offered". `mayEnd`: jobs may end. */
+  /** The tenant was looked up (null: it is gone). Comes before "read" and "offered". `mayEnd`: jobs may end. */
   | { readonly kind: "found"; readonly tenant: Tenant | null; readonly channel: ChannelName; readonly mayEnd: boolean }
-  /** It may read. `left`: deliveries that the day's allowance lets it start, including those of waiting jobs. */
+  /** It may read. `left`: deliveries that the day's allowance still permits, including those of waiting jobs. */
   | { readonly kind: "read"; readonly left: number; readonly bytesRoom: number }
-  /** It may start its next job. `planMs`: until the plan's pace allows that. */
+  /** It may start its next job. `planMs`: milliseconds until the plan's pace permits that. */
   | { readonly kind: "offered"; readonly left: number; readonly isOld: boolean; readonly planMs: number }
   | { readonly kind: "throttled"; readonly forMs: number }
-  /** The relay of all waiting jobs has been away for so long. */
+  /** The relay of all waiting jobs has been away for this long. */
   | { readonly kind: "away"; readonly tenant: Tenant; readonly why: string; readonly awayMs: number };
 
 export type Action =
-  /** Its end is known: it needs no turn. */
+  /** Its end is known, so it needs no slot. */
   | { readonly kind: "end"; readonly job: QueuedJob }
   | { readonly kind: "give_up"; readonly settlement: Settlement }
-  /** Looks again after so long; "leave": and queues for no slot until then. */
+  /** Checks again after this time; "leave": and does not compete for a slot until then. */
   | { readonly kind: "wait" | "leave"; readonly forMs: number }
   | { readonly kind: "read"; readonly pull: Omit<TenantQueuePull, "tenantQueue"> }
-  /** The next job starts, if its channel agrees. */
+  /** The next job starts, if its channel permits it. */
   | { readonly kind: "start" };
 
-/** How the state changes, and what is to be done then. */
+/** The new state, and the actions that follow. */
 export interface Decision {
   readonly change: Partial<ActorState>;
   readonly actions: readonly Action[];
@@ -78,7 +78,7 @@ export interface Now {
   readonly monotonicMs: number;
 }
 
-/** What is not known of a list that a job has joined. */
+/** The members that are unknown for a list that a job has just joined. */
 export const UNSEEN = { isSifted: false, heldUntilMs: null } as const;
 const NOTHING: Decision = { change: {}, actions: [] };
 const NO_HOLD: Hold = { kind: "none" };
@@ -100,18 +100,18 @@ export function decide(state: ActorState, event: ActorEvent, now: Now): Decision
   }
 }
 
-/** Whether it would read, if its tenant lets it. */
+/** Whether it would read, provided that its tenant permits it. */
 export function hasRoom({ phase, pullAskedMs, waiting, open }: ActorState): boolean {
   if (pullAskedMs !== null || (!phase.more && phase.kind !== "resting")) return false;
   return waiting.length < engineLimits.refillEntries && open < engineLimits.tenantQueueOpenMax;
 }
 
-/** Nothing is open, and there is nothing to read, now or later. */
+/** Whether no job is open, and there are none to read, now or later. */
 export function isDone({ phase, open }: ActorState): boolean {
   return open === 0 && !phase.more && phase.kind !== "resting";
 }
 
-/** The list with the job ahead of those that were read after it, or behind all. */
+/** Returns the list with the job before the ones read after it, or at the end. */
 export function putBack(waiting: readonly QueuedJob[], job: QueuedJob, isLast: boolean): readonly QueuedJob[] {
   const at = isLast ? -1 : waiting.findIndex((other) => isReadBefore(job, other));
   return waiting.toSpliced(at === -1 ? waiting.length : at, 0, job);
@@ -134,7 +134,7 @@ function keep(state: ActorState, { jobs, more }: ActorEvent & { kind: "pulled" }
   };
 }
 
-/** Does what operators have decided about the tenant's jobs. */
+/** Carries out operators' decisions about the tenant's jobs. */
 function steer(state: ActorState, { tenant, channel, mayEnd }: ActorEvent & { kind: "found" }): Decision {
   const { hold, waiting } = state;
   const beforeMs = purgedBeforeMs(tenant, channel);
@@ -172,24 +172,24 @@ function read(state: ActorState, { left, bytesRoom }: ActorEvent & { kind: "read
   const room = Math.min(pullEntriesPerTenantQueueMax, tenantQueueOpenMax - open, startRoom > 0 ? startRoom : Infinity);
   const pull = {
     after: open > 0 || phase.kind === "resting" ? phase.lastRead : null,
-    // A single entry if the process already holds as much as it may.
+    // A single entry if the process's backlog is already full.
     entriesMax: bytesMax > 0 ? room : 1,
     bytesMax: Math.max(1, bytesMax),
   };
   return { change: { ...change, phase }, actions: [...actions, { kind: "read", pull }] };
 }
 
-/** Reads jobs that it can start; null: those that it has read while it rested are still to end. */
+/** Reads jobs that it can start; null: jobs that it read while it rested have still to end. */
 function runOn({ phase, open }: ActorState): Phase | null {
   if (phase.kind !== "resting") return phase;
   return open > 0 ? null : { kind: "running", lastRead: null, more: true };
 }
 
-/** Reads only what was purged, because nothing else may start; null: nothing of that kind is to be read. */
+/** Reads only purged jobs, because no other may start; null: there are none to read. */
 function sweep({ phase, open, waiting, purgedBeforeMs: beforeMs }: ActorState, { unixMs }: Now): Phase | null {
   if (beforeMs === null || unixMs - beforeMs > engineLimits.purgeSweepMs || waiting.length > 0) return null;
   if (phase.kind === "resting" && !phase.isStale) return phase.more ? phase : null;
-  // What it has read and not settled would come a second time.
+  // Jobs that were read and not settled would be read a second time.
   return open > 0 ? null : { kind: "resting", lastRead: null, more: true, isStale: false };
 }
 

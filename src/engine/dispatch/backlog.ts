@@ -7,32 +7,32 @@ const TENANT_BYTES_MAX = 8 * 1024 * 1024;
 export const PULL_BYTES_MAX = 1024 * 1024;
 /** Pulls in flight at one time in the process, each with its bytes. */
 const PULLS_MAX = 8;
-/** Of these, pulls by owners whose last pull got no answer. */
+/** How many of them may belong to owners whose last pull got no answer. */
 const SUSPECTS_MAX = 2;
-/** A pull that takes longer gives up its place: its node may hang while other nodes answer. */
+/** A pull that takes longer loses its slot: its node may hang while other nodes answer. */
 const STALL_MS = 500;
-/** Limit on stalled pulls. If all of them were answered after all, each would bring its bytes. */
+/** Limit on stalled pulls. If all of them were answered after all, each would add its bytes. */
 const STALLED_MAX = 24;
 
-/** One of the process's few places for pulls. */
+/** One of the process's few pull slots. */
 export interface PullPlace {
   /** Safe to repeat. */
   end(): void;
 }
 
 /**
- * Counts the bytes of payloads that the process holds, from their pull until their outcome is on disk, and limits what
- * pulls may add.
+ * Counts the bytes of payloads that the process has in memory, from their pull until their outcome is on disk, and
+ * limits what pulls may add.
  *
- * A tenant may hold at most a quarter of the process's remaining share (dynamic thresholds, Choudhury and Hahne, 1998):
- * however many tenants have queues that do not move, there is room for those that do.
+ * A tenant may have at most a quarter of the process's remaining share (dynamic thresholds, Choudhury and Hahne, 1998):
+ * however many tenants have queues that are stuck, the others still get memory.
  *
- * When a cluster node hangs, each pull to it lasts until its deadline. Such a pull keeps its place only for a moment,
- * and its owner then gets few places, which keeps owners on other nodes going.
+ * When a cluster node hangs, each pull to it lasts until its deadline. Such a pull keeps its slot only for a moment,
+ * and its owner then gets few slots, which keeps owners on other nodes going.
  */
 export class Backlog {
   private held = 0;
-  /** Pulls in flight. Stalled pulls take no place. */
+  /** Pulls in flight. Stalled pulls take no slot. */
   private readonly pulls = { sound: 0, suspect: 0, stalled: 0 };
   private readonly waiting = new Set<() => void>();
   private readonly suspectsWaiting = new Set<() => void>();
@@ -48,14 +48,14 @@ export class Backlog {
     this.held += bytes;
   }
 
-  /** Bytes that a holder of `own` bytes may request now; 0 or less: none. */
+  /** Returns the bytes that an owner of `own` bytes may request now; 0 or less: none. */
   roomFor(own: number): number {
     return Math.min(TENANT_BYTES_MAX, (engineLimits.backlogBytesMax - this.held) / 4) - own;
   }
 
   /**
-   * Waits for one of the process's few pull places; the caller ends the pull. Null: `signal` aborted first. An owner
-   * whose last pull got no answer is suspect: it gets few places, and all other owners go first.
+   * Waits for one of the process's few pull slots; the caller ends the pull. Null: `signal` aborted first. An owner
+   * whose last pull got no answer is suspect: it gets few slots, and all other owners go first.
    */
   async beginPull(signal: AbortSignal, isSuspect = false): Promise<PullPlace | null> {
     const waiting = isSuspect ? this.suspectsWaiting : this.waiting;

@@ -12,22 +12,22 @@ import { SlotTime } from "./slot-time.ts";
 
 /** Deliveries in flight at one time on relays that are slow or still unknown. */
 const PATIENT_SLOTS = 2_048;
-/** Once this part of them is in use, a relay that has not answered gets no second one. */
+/** From this share of them in use, a relay that has not answered gets no second one. */
 const UNPROVEN_PART = 1 / 8;
 /**
- * Concurrent probes of relays that are away, as a part of those slots. Probes and other deliveries never wait for each
+ * Concurrent probes of relays that are away, as a share of those slots. Probes and other deliveries never wait for each
  * other.
  */
 const PROBE_SLOTS_PART = 0.5;
 const SWEEP_MS = 1_000;
-/** Every this many sweeps, the sweep also reviews held jobs. */
+/** Held jobs are reviewed once per this many sweeps. */
 const SWEEPS_PER_REVIEW = 5;
 /** Unused relays for which the process remembers whether they are prompt. */
 const LANES_MAX = 4_096;
 /** Tenants whose slot time the process remembers, and for how long after their last delivery. */
 const TIMES_MAX = 10_000;
 const TIMES_KEPT_MS = 10 * 60_000;
-/** Jobs to remember whose relay was reported away but answered all the same. */
+/** Remembered jobs whose relay was reported away although it answered other jobs. */
 const DISPUTED_JOBS_MAX = 10_000;
 const DISPUTES_MAX = 3;
 /** Relays listed as away. */
@@ -41,13 +41,12 @@ export interface ChannelSlotsOptions {
 }
 
 /**
- * A channel's slots in this process, and the relays that they lead to. A delivery holds one of the channel's own slots
- * only while its relay is prompt: a tenant that waits for a slow, unknown or unavailable relay takes nothing from
- * others.
+ * A channel's slots in this process, and the relays behind them. A delivery takes one of the channel's own slots only
+ * while its relay is prompt: a tenant that waits for a slow, unknown or unavailable relay takes no slots from others.
  *
- * C1. At most `channel.slots` deliveries are in flight on prompt relays (and where a tenant has no relay). A delivery
- *     lasts longer than `PROMPT_MS` and a sweep there only when no patient slot is free.
- * C2. All three pools are shared by the rules of `FairScheduler`, and a shared relay's connections by the same.
+ * C1. At most `channel.slots` deliveries are in flight on prompt relays (and for tenants without a relay). A delivery
+ *     there lasts longer than `PROMPT_MS` and a sweep only when no patient slot is free.
+ * C2. All three pools are shared by the rules of `FairScheduler`, and so are a shared relay's connections.
  * C3. A tenant's slot time outlives its actors, and is forgotten ten minutes after its last delivery, or when ten
  *     thousand others were looked up since.
  */
@@ -80,7 +79,7 @@ export class ChannelSlots {
     };
   }
 
-  /** The tenant's way to its relay; null: the tenant has no relay that could be away or slow as a whole. */
+  /** Returns the tenant's lane to its relay; null: the tenant has no relay that could be away or slow as a whole. */
   getLane(tenant: Tenant): RelayLane | null {
     const relay = this.options.channel.findRelay?.(tenant) ?? null;
     if (relay === null) return null;
@@ -103,8 +102,8 @@ export class ChannelSlots {
 
   /**
    * Decides about a job whose relay was reported away. "hold": until the relay is back. "wait": the job waits alone,
-   * because one job's report is not enough. "count": as an attempt, because the relay has answered other jobs in the
-   * meantime, again and again; the problem is then the message, whatever the relay calls it.
+   * because one job's report is not enough. "count": as an attempt, because the relay has repeatedly answered other
+   * jobs in the meantime; the problem is then the message, whatever the relay's reply says.
    */
   placeOfAway(lane: RelayLane, job: QueuedJob): "hold" | "wait" | "count" {
     if (lane.isAway) return "hold";
@@ -116,7 +115,7 @@ export class ChannelSlots {
     return "wait";
   }
 
-  /** The relays that are away, shared relays first. */
+  /** Returns the relays that are away, shared relays first. */
   away(): readonly AwayRelay[] {
     const { clock, channel } = this.options;
     const listed: AwayRelay[] = [];

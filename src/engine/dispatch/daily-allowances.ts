@@ -11,7 +11,7 @@ export interface DailyAllowancesOptions {
   readonly telemetry: Telemetry;
 }
 
-/** What a tenant queue may send on a day, as its actor knows it. */
+/** A tenant queue's limit for a day, as its actor requests it. */
 export interface DayAllowance {
   readonly tenantQueue: TenantQueue;
   /** UTC day, as `utcDayAt` counts. */
@@ -21,7 +21,7 @@ export interface DayAllowance {
 
 /** The right to start one delivery. */
 export interface AllowanceUnit {
-  /** Nothing was sent: the unit may be used again on its own day. */
+  /** No message was sent: the unit may be used again on its own day. */
   giveBack(): void;
 }
 
@@ -29,10 +29,10 @@ export interface AllowanceUnit {
  * The remaining daily allowances of a shard's tenant queues, for tenants with a daily limit. The queue in Redis counts
  * the units; this class keeps the pieces that it has reserved there and not yet used.
  *
- * D1. A unit is used only after the queue has counted it, and on the day that it was counted for: no day ever sees more
- *     deliveries than its allowance, whatever dies or moves in between.
- * D2. Units left when the term ends are lost: less is sent that day. A piece is at most a fiftieth of the day's
- *     allowance.
+ * D1. A unit is used only after the queue has counted it, and on the day that it was counted for: no day ever exceeds
+ *     its allowance, whichever process dies or shard moves in between.
+ * D2. Units left when the term ends are lost: fewer messages are sent that day. A piece is at most a fiftieth of the
+ *     day's allowance.
  * D3. At most one call per tenant queue is in flight.
  */
 export class DailyAllowances {
@@ -42,8 +42,8 @@ export class DailyAllowances {
   constructor(private readonly options: DailyAllowancesOptions) {}
 
   /**
-   * Deliveries of the tenant queue that may start now. 0: the day's allowance is used up, or a request for more is in
-   * flight; then `onMore` is called once when the queue has answered.
+   * Returns how many deliveries of the tenant queue may start now. 0: the day's allowance is used up, or a request for
+   * more is in flight; then `onMore` is called once when the queue has answered.
    */
   left(allowance: DayAllowance, onMore: () => void): number {
     const { tenantQueue, day, perDay } = allowance;
@@ -60,13 +60,13 @@ export class DailyAllowances {
     return left;
   }
 
-  /** Uses one unit of those that `left` has just reported. */
+  /** Uses one of the units that `left` has just returned. */
   take({ tenantId, channel }: TenantQueue): AllowanceUnit {
     const page = this.pages.get(`${tenantId}/${channel}`);
     if (page === undefined || page.held < 1)
       throw new Error("broken invariant: a delivery has its unit before it starts");
     page.held -= 1;
-    // On another day nobody reads this page any more.
+    // On another day this page is no longer read.
     return { giveBack: () => (page.held += 1) };
   }
 
@@ -103,7 +103,7 @@ export class DailyAllowances {
   }
 }
 
-/** A tenant queue's day. */
+/** A tenant queue's allowance on one day. */
 interface Page {
   /** The day's count in the queue's last answer; null before the first answer. */
   taken: number | null;

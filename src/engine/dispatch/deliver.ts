@@ -12,7 +12,7 @@ export interface DeliverPorts {
   readonly channels: ReadonlyMap<ChannelName, Channel>;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
-  /** Absent: nothing is traced. */
+  /** Absent: tracing is off. */
   readonly tracer?: Tracer;
 }
 
@@ -27,7 +27,10 @@ interface Attempt {
 
 const UNANSWERED = { kind: "retry", why: "the provider did not answer in time" } as const;
 
-/** Runs one delivery. Always ends with an outcome, at most its channel's `deliveryMsMax` plus the grace after its abort later. */
+/**
+ * Runs one delivery. Always resolves to an outcome, at the latest its channel's `deliveryMsMax` plus the grace period
+ * after its abort.
+ */
 export async function deliver(
   ports: DeliverPorts,
   job: QueuedJob,
@@ -59,7 +62,7 @@ export async function deliver(
   return outcome;
 }
 
-/** Checks a job's content before its delivery. Null: it may be delivered. Always ends, like `deliver`. */
+/** Checks a job's content before its delivery. Null: it may be delivered. Always resolves, like `deliver`. */
 export async function screen(
   ports: DeliverPorts,
   job: QueuedJob,
@@ -75,7 +78,7 @@ export async function screen(
 
 interface Ending<T> {
   readonly call: () => Promise<T>;
-  /** In place of an answer, if the channel throws. */
+  /** The outcome if the channel throws. */
   readonly brokenOff: Outcome;
   readonly msMax?: number | undefined;
 }
@@ -99,15 +102,15 @@ async function awaitOutcome<T>(
   }
 }
 
-/** A delivery that was aborted at its deadline got no answer from whom it had asked, however its channel words it. */
+/** Marks a delivery that was aborted at its deadline as unanswered by its relay, however its channel words it. */
 function asSilence<T>(end: T | Outcome): T | Outcome {
   const isRetry = typeof end === "object" && end !== null && "kind" in end && end.kind === "retry";
   if (!isRetry || end.isUncounted) return end;
-  // A channel that does not heed its abort does not say whom it has asked.
+  // A channel that ignores its abort does not report which relay it contacted.
   return end.relay !== undefined || end === UNANSWERED ? { ...end, isSilence: true } : end;
 }
 
-/** Aborts a delivery at its deadline, and stops waiting for it some time after an abort by anybody. */
+/** Aborts a delivery at its deadline, and stops waiting for it some time after any abort. */
 class CutOff {
   readonly passed: Promise<Outcome>;
   /** Whether the deadline has passed. */

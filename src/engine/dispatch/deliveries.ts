@@ -33,7 +33,7 @@ export interface DeliveriesPorts {
   readonly telemetry: Telemetry;
   readonly notes: Pick<JobNotes, "landed" | "retried">;
   readonly fallbacks: Pick<FallbackTurns, "turn">;
-  /** Absent: nothing is traced. */
+  /** Absent: tracing is off. */
   readonly tracer?: Tracer;
 }
 
@@ -41,30 +41,30 @@ export interface DeliveriesPorts {
 export interface Started {
   readonly job: QueuedJob;
   readonly tenant: Tenant | null;
-  /**
-   * The unit that it takes from the day's allowance; null: its tenant has no daily limit, or the message is not sent.
-   */
+  /** The unit that it takes from the day's allowance; null: its tenant has no daily limit, or no message is sent. */
   readonly unit: AllowanceUnit | null;
-  /** Null: it leads to no relay that could be away or slow as a whole. */
+  /** Null: its tenant has no relay that could be away or slow as a whole. */
   readonly slot: Slot | null;
-  /** Its pull is so long ago that the job is looked up again before it is sent. */
+  /** Its pull was so long ago that the job is looked up again before it is sent. */
   readonly isOld: boolean;
 }
 
-/** A job that is looked up again, and what it holds. */
+/** A job that is looked up again, and its allowance unit. */
 type Old = Pick<Started, "job" | "unit">;
 
-/** Starts deliveries and hears when they end. */
+/** Starts deliveries and is notified when they end. */
 export interface Starter {
-  /** The delivery is over; its slot, which it has held for so long, is free. */
+  /** The delivery is over; its slot is free after this time. */
   delivered(slot: Slot | null, heldMs: number): void;
   /** The relay is away: the job waits again, ahead of the tenant's other jobs, or behind them if it was a probe. */
   hold(job: QueuedJob, wasProbe: boolean): void;
-  /** Whether a delivery that has its slot may still begin: the term and the tenant's pauses are as they were. */
+  /** Whether a delivery that has its slot may still begin: the term has not ended, and the tenant is not paused. */
   mayGoOn(): boolean;
-  /** Whether the channel's pace holds the tenant up. Others of its deliveries may have begun since this one got its slot. */
+  /**
+   * Whether the channel's pace delays the tenant. Others of its deliveries may have begun since this one got its slot.
+   */
   isThrottled(tenant: Tenant): boolean;
-  /** The queue did not say whether a job may still be sent: old ones wait for a moment. */
+  /** The queue did not answer whether a job may still be sent: old ones wait for a moment. */
   askLater(): void;
 }
 
@@ -73,7 +73,7 @@ export interface DeliveryEvents {
   shardTimeMs(): number | null;
   /** The outcomes are on disk. */
   onLanded(settlements: readonly Settlement[]): void;
-  /** Another owner holds the lease. */
+  /** Another owner has the lease. */
   onFenced(): void;
 }
 
@@ -83,19 +83,22 @@ type Away = Extract<Outcome, { kind: "away" }>;
  * The deliveries of one lease term, from their start until their outcomes are on disk.
  *
  * V1. When the term closes, the jobs in flight are lent: each leaves its tenant queue, and the next owner (which may be
- *     this process) skips it. It comes back by itself if no outcome follows, and if its loan is not prolonged while its
+ *     this process) skips it. It returns by itself if no outcome follows, and if its loan is not prolonged while its
  *     delivery lasts. The lease can then be released; the outcomes follow under the old lease's name.
  * V2. No provider call begins once the jobs are lent.
- * V3. No job is recorded as failed before its channel has given back what accepting it took, and that happens only
+ * V3. No job is recorded as failed before its channel has given back the resources that its acceptance took, and only
  *     while no other owner can have the job.
- * V4. A job that is old is neither sent nor given up before the queue has said that its recipient may still be sent to. If
+ * V4. An old job is neither sent nor given up before the queue has confirmed that its recipient is not suppressed. If
  *     the queue does not answer, the job waits.
  */
 export class Deliveries {
   private readonly inFlight = new Map<QueuedJob, AbortController>();
   private readonly settler: Settler;
   private readonly lentSettler: Settler;
-  /** Prolongs loans, apart from outcomes: in one call a job has one of the two. Whichever lands first, the outcome stands. */
+  /**
+   * Prolongs loans, separately from outcomes: in one call a job has one of the two. Whichever lands first, the outcome
+   * stands.
+   */
   private readonly loans: Settler;
   private readonly traces: SettlementTraces;
   /** Aborts when the deliveries in flight must end, finished or not. */
@@ -170,7 +173,7 @@ export class Deliveries {
     return false;
   }
 
-  /** Ends a job that its relay has held up for too long. */
+  /** Ends a job that its relay has delayed for too long. */
   async giveUp(settlement: Settlement, isOld: boolean): Promise<void> {
     const { job } = settlement;
     this.inFlight.set(job, new AbortController());
@@ -194,7 +197,10 @@ export class Deliveries {
     return this.lending;
   }
 
-  /** A short loan at a time: if this process dies, its jobs come back soon, however long their channel's deliveries may last. */
+  /**
+   * Lends for a short time and prolongs: if this process dies, its jobs return soon, however long their channel's
+   * deliveries may last.
+   */
   private prolongLater(forMs: number): void {
     if (this.inFlight.size === 0) return;
     this.prolonging = this.ports.clock.setTimer(forMs / 2, () => {
@@ -212,7 +218,7 @@ export class Deliveries {
     for (const aborter of this.inFlight.values()) aborter.abort();
   }
 
-  /** Ends everything at once, without waiting for or writing anything more. */
+  /** Ends everything at once, without further waits or writes. */
   abandon(): void {
     this.abort();
     this.settler.abandon();
@@ -223,7 +229,7 @@ export class Deliveries {
     this.noteAllEnded();
   }
 
-  /** Resolves when nothing is in flight and all outcomes are on disk. */
+  /** Resolves when no delivery is in flight and all outcomes are on disk. */
   async over(): Promise<void> {
     if (this.inFlight.size > 0) await new Promise<void>((resolve) => this.allEnded.push(resolve));
     await this.settler.idle();
@@ -242,7 +248,7 @@ export class Deliveries {
     if (this.inFlight.size === 0 && this.allEnded.length > 0) for (const resolve of this.allEnded.splice(0)) resolve();
   }
 
-  /** Whether what became known since its pull ends the job, or nothing is known; that is settled here. */
+  /** Whether the job ends because of a change since its pull, or its state is unknown; either is settled here. */
   private async isOvertaken({ job, unit }: Old, starter?: Starter): Promise<boolean> {
     const news = await this.lookAgain(job);
     const isSuppressed = news !== null && news.suppressed !== null;
@@ -250,19 +256,19 @@ export class Deliveries {
     const mayGoOn = !this.isLent && this.term.isSurelyHeld() && starter?.mayGoOn() !== false;
     if (news !== null && !isSuppressed && !news.isReported && mayGoOn) return false;
     unit?.giveBack();
-    // By the job's own member the settlement keeps an erased recipient out of the history.
+    // Because the job itself carries the suppression, its settlement keeps an erased recipient out of the history.
     if (isSuppressed) await this.settle({ ...job, ...news }, suppressedBy(news.suppressed, news));
     else if (starter === undefined || this.isLent || news?.isReported) {
       this.submit(retryNow(job, unsentStatus(job), news === null ? engineLimits.retryBaseMs : 0));
     } else {
-      // In its place: settled, it would come back behind all that was accepted since.
+      // The job keeps its position: settled, it would return behind all jobs that were accepted since.
       if (news === null) starter.askLater();
       starter.hold(job, false);
     }
     return true;
   }
 
-  /** Null: the queue does not say. */
+  /** Null: the queue did not answer. */
   private async lookAgain(job: QueuedJob): Promise<JobNews | null> {
     const { queue, telemetry } = this.ports;
     try {
@@ -276,7 +282,7 @@ export class Deliveries {
     }
   }
 
-  /** Whether it is a fallback that is not sent, or not yet; that is settled here. */
+  /** Whether it is a fallback that is not sent, or not yet; either is settled here. */
   private async isUnneeded({ job, tenant, unit }: Started): Promise<boolean> {
     if (job.fallback === undefined || tenant === null) return false;
     const turn = await this.ports.fallbacks.turn(job, job.fallback, tenant);
@@ -291,7 +297,7 @@ export class Deliveries {
 
   private async deliverAndSettle(starter: Starter, started: Started, aborter: AbortController): Promise<void> {
     const { job, tenant, unit, slot } = started;
-    // Nothing may come between this and the channel's call, which uses the turn.
+    // No await may come between this check and the channel's call, which uses the turn.
     if (tenant !== null && !this.isLent && starter.isThrottled(tenant)) {
       unit?.giveBack();
       return starter.hold(job, false);
@@ -319,7 +325,7 @@ export class Deliveries {
     else await this.settle(job, outcome, { ms });
   }
 
-  /** The relay is away: that says nothing about the message. */
+  /** Returns a job whose relay is away; the message itself was not judged. */
   private async putAside(starter: Starter, { job, tenant, slot }: Started, { why }: Away): Promise<void> {
     const { slots, random, clock } = this.ports;
     if (this.isLent) return this.submit(retryNow(job, "running", engineLimits.retryBaseMs));
@@ -365,26 +371,31 @@ export class Deliveries {
   }
 }
 
-/** There can be as many tenants' own relays as tenants, so these share one name; "none": the channel names no relay. */
+/**
+ * Returns the relay's label. There can be as many tenant-owned relays as tenants, so these share one name; "none": the
+ * channel names no relay.
+ */
 function nameProvider(slot: Slot | null): string {
   if (slot === null) return "none";
   return slot.lane.relay.isOwn ? "own" : slot.lane.relay.name;
 }
 
 /**
- * An uncounted wait of zero length. If a report waits with the job, the queue turns this into a success; if the queue
- * has forgotten the report, it is a retry.
+ * Builds an uncounted wait of zero length. If a report waits with the job, the queue turns this into a success; if the
+ * queue has lost the report, it is a retry.
  */
 function retryNow(job: QueuedJob, status: "running" | "pending", delayMs = 0): Settlement {
   return { kind: "retry", job, delayMs, status, isUncounted: true };
 }
 
-/** What the tenant sees of a job that was pulled and not sent: it is running, unless something had to be known first. */
+/**
+ * Returns the tenant-visible status of a job that was pulled and not sent: running, unless a check had to come first.
+ */
 function unsentStatus({ needsScreening, fallback }: QueuedJob): "running" | "pending" {
   return needsScreening || fallback !== undefined ? "pending" : "running";
 }
 
-/** Whether the job certainly ends without a message: what accepting it took is given back first. */
+/** Whether the job certainly ends without a message: the resources that its acceptance took are given back first. */
 function isUnsent({ status, isGivenUp }: Extract<Settlement, { kind: "final" }>): boolean {
   // A report that waits with a cancelled job can turn its end into a success.
   return status === "failed" || (status === "suppressed" && isGivenUp !== true);

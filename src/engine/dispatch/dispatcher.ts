@@ -18,7 +18,7 @@ import { JobNotes } from "./job-notes.ts";
 import { ShardOwner } from "./shard-owner.ts";
 import { TenantLookups } from "./tenant-lookups.ts";
 
-/** A lent delivery gets this long beyond its time-out; then its job goes back to its tenant queue. */
+/** A lent delivery gets this long beyond its time-out; then its job returns to its tenant queue. */
 const LEND_GRACE_MS = 4_000;
 
 type HistoryPorts = Pick<FallbackTurnsPorts, "queue" | "eventStore">;
@@ -28,21 +28,21 @@ export interface DispatcherOptions {
   readonly directory: TenantDirectory;
   readonly channels: readonly Channel[];
   readonly suppressions: SuppressionFiller;
-  /** Has the histories of messages, which decide about their fallbacks. */
+  /** Reads the histories of messages, which decide about their fallbacks. */
   readonly histories: HistoryPorts;
-  /** Names this process among all dispatchers; changes at every start. */
+  /** Identifies this process among all dispatchers; changes at every start. */
   readonly owner: string;
   readonly shards: number;
   readonly clock: Clock;
   readonly random: Random;
   readonly telemetry: Telemetry;
-  /** Absent: nothing is traced. */
+  /** Absent: tracing is off. */
   readonly tracer?: Tracer;
   /** The share of finished jobs that gets a log line, 0 to 1; default 0. Failures have lines of their own. */
   readonly logShare?: number;
 }
 
-/** This process's share of the deliveries: holds its shards, and shares each channel's slots between their tenants. */
+/** This process's share of the deliveries: owns its shards, and shares each channel's slots between their tenants. */
 export class Dispatcher {
   private readonly owners = new Map<number, ShardOwner>();
   /** Owners that handed over their shard and still have lent jobs in flight. */
@@ -90,7 +90,7 @@ export class Dispatcher {
   }
 
   /**
-   * Starts nothing new, lends the jobs in flight and hands the shards over at once; then lets deliveries end.
+   * Stops starting deliveries, lends the jobs in flight and hands the shards over at once; then lets deliveries end.
    * Deliveries that take too long are aborted, and the next owner tries them again. Resolves shortly after
    * `limits.drainMs` at the latest; safe to repeat.
    */
@@ -101,29 +101,29 @@ export class Dispatcher {
     return this.stopped;
   }
 
-  /** The relays and providers that this process finds away: a bounded number per channel. */
+  /** Returns the relays and providers that are away for this process: a bounded number per channel. */
   away(): readonly AwayRelay[] {
     return Array.from(this.slots.values(), (slots) => slots.away()).flat();
   }
 
-  /** The shards that it delivers. */
+  /** The shards that this process delivers. */
   get shards(): readonly number[] {
     return [...this.owners.keys()];
   }
 
-  /** At most `max` of the tenant queues whose jobs wait for more than their turn. */
+  /** Returns at most `max` of the tenant queues whose jobs wait for more than their turn. */
   held(max: number): readonly HeldQueue[] {
     const held: HeldQueue[] = [];
     for (const owner of this.owners.values()) held.push(...owner.held(max - held.length));
     return held;
   }
 
-  /** What the job waits for; null: this process does not deliver its shard, or has nothing of its tenant queue. */
+  /** Returns why the job waits; null: this process does not deliver its shard, or has no jobs of its tenant queue. */
   whyWaits(shard: number, job: AskedJob): OwnersAnswer | null {
     return this.owners.get(shard)?.whyWaits(job) ?? null;
   }
 
-  /** Bytes of payloads that this process holds. */
+  /** Bytes of payloads in this process's memory. */
   get backlogBytes(): number {
     return this.backlog.bytes;
   }

@@ -3,7 +3,7 @@ import { type Room, SlotTurns, type Turn } from "./slot-turns.ts";
 
 /** An actor or lane that competes for slots. */
 export interface Contender extends Turn {
-  /** Whether it has a delivery that it would start now. If not, it will ask again by `contend`. */
+  /** Whether it has a delivery to start now. If not, it calls `contend` later. */
   isReady(): boolean;
   /** Starts that delivery. `release` gives the slot back. */
   startNext(): void;
@@ -29,25 +29,28 @@ export class FairScheduler {
     return this.used;
   }
 
-  /** The contender may have something to start. */
+  /** Notes that the contender may have a delivery to start. */
   contend(contender: Contender): void {
     this.turns.add(contender);
     this.fill();
   }
 
-  /** A delivery of the contender is over. */
+  /** Releases the slot of a delivery that is over. */
   release(contender: Contender): void {
     this.used -= 1;
     this.turns.gaveBack(contender);
     this.fill();
   }
 
-  /** The contender starts nothing more. Its deliveries in flight are still to be released. */
+  /** Removes the contender, which starts no more deliveries. Its deliveries in flight are still to be released. */
   withdraw(contender: Contender): void {
     this.turns.delete(contender);
   }
 
-  /** Takes a slot, but none for a trial, for a delivery of the contender that is already in flight. False: it may not. */
+  /**
+   * Takes a slot for a delivery of the contender that is already in flight, but no trial slot. False: it may not take
+   * one.
+   */
   take(contender: Contender): boolean {
     if (!this.turns.mayWithoutTrial(contender, this.room)) return false;
     this.turns.takes(contender, this.room);
@@ -60,19 +63,18 @@ export class FairScheduler {
   }
 
   private fill(): void {
-    // A contender may call `contend` or `release` while it is asked for its next delivery: the current round covers
-    // that.
+    // A contender may call `contend` or `release` from `isReady` or `startNext`: the current round covers that.
     if (this.isFilling) return;
     this.isFilling = true;
     try {
       this.takeTurns();
     } finally {
-      // A contender that throws must not end the sharing of slots for good.
+      // A contender that throws must not stop the sharing of slots for good.
       this.isFilling = false;
     }
   }
 
-  /** Ends when the slots are used up, or nobody that waits may take one. */
+  /** Ends when the slots are used up, or no waiting contender may take one. */
   private takeTurns(): void {
     for (let next = this.turns.next(this.room); next !== null; next = this.turns.next(this.room)) {
       if (!next.isReady()) {

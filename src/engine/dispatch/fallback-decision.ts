@@ -7,13 +7,13 @@ const STRENGTH: Readonly<Record<Awaited, number>> = { sent: 0, delivered: 1, rea
 /** Whether the message's history has one of the events, or a stronger one. */
 export function wasReceived({ events, status, began = 0 }: JobRecord, unless: readonly Awaited[]): boolean {
   const least = Math.min(...unless.map((word) => STRENGTH[word]));
-  // Of copies to other recipients nothing follows for the one that the message is for.
+  // Events of copies to other recipients do not count for the recipient of the message.
   const own = events.filter(
     (event) => event.eventId > began && event.result["recipient"] === undefined && !isByMachine(event),
   );
   const cameBack = own.some(({ type }) => type === "bounced" || type === "failed");
   return own.some(({ type }) => {
-    // A message that nobody took has no readers: a gateway has followed its links.
+    // A message that was not accepted has no readers: a gateway has followed its links.
     if (status !== "success" && isByReader(type)) return false;
     const strength = getStrength(type);
     return strength >= least && (strength >= STRENGTH.read || !cameBack);
@@ -25,20 +25,23 @@ function getStrength(type: EventType): number {
   return word === undefined ? -1 : STRENGTH[word];
 }
 
-/** What becomes of a fallback at its turn. */
+/** The decision about a fallback whose time has come. */
 export type FallbackTurn =
   | { readonly kind: "send" }
   | { readonly kind: "end"; readonly reason: "not_needed" | "canceled" | "erased" }
-  /** `ms`: until it is worth another look. */
+  /** `ms`: milliseconds until it is worth another check. */
   | { readonly kind: "wait"; readonly ms: number };
 
-/** How long a fallback waits for the message's end: a message that is still tried then goes out late, if at all. */
+/**
+ * How long a fallback waits for the message's end: if the message is still being tried then, the fallback goes out
+ * late, if at all.
+ */
 export const UNFINISHED_MS_MAX = 60 * 60 * 1000;
 const LOOK_MS = 30_000;
 
 export interface FallbackMoment {
   readonly fallback: Fallback;
-  /** Of the jobs that `jobsBefore` names; null: there is none. */
+  /** The jobs that `jobsBefore` names; null: there is no such job. */
   readonly before: readonly (JobRecord | null)[];
   /** When the fallback was due (unix ms). */
   readonly dueMs: number;
@@ -46,10 +49,12 @@ export interface FallbackMoment {
 }
 
 /**
- * F1. Nothing is sent that nobody was told of: a fallback whose message was never accepted ends.
+ * Decides whether a fallback is sent.
+ *
+ * F1. A fallback whose message was never accepted ends: its sender got no confirmation of it.
  * F2. A message that was received, cancelled or erased has no fallback.
  * F3. A message that waits for its time, which may have been moved, is given all of its time.
- * F4. A message that is still being tried is waited for, but not for longer than `UNFINISHED_MS_MAX`.
+ * F4. A fallback waits for a message that is still being tried, but not for longer than `UNFINISHED_MS_MAX`.
  */
 export function decideFallback({ fallback, before, dueMs, nowMs }: FallbackMoment): FallbackTurn {
   const [main] = before;

@@ -10,15 +10,17 @@ import type { Telemetry } from "../../domain/telemetry.ts";
 import type { TenantRef } from "../../domain/tenants/tenant.ts";
 import { decideFallback, type FallbackTurn } from "./fallback-decision.ts";
 
-/** Fallbacks whose messages this process looks up in the event store at one time. Each holds a slot of its channel. */
+/**
+ * Fallbacks whose messages this process looks up in the event store at one time. Each occupies a slot of its channel.
+ */
 const LOOKS_MAX = 16;
-/** A fallback that finds no room for its look, or no store, waits for up to so long. */
+/** A fallback whose lookup is over this limit, or whose store is away, waits for up to this long. */
 const BUSY_MS = 5_000;
 const AWAY_MS = 30_000;
 
 export interface FallbackTurnsPorts {
   readonly queue: Pick<FrontQueue, "job">;
-  /** Holds jobs that have left the queue. */
+  /** Reads jobs that have left the queue. */
   readonly eventStore: Pick<EventReader, "job">;
   readonly clock: Clock;
   readonly random: Random;
@@ -26,11 +28,11 @@ export interface FallbackTurnsPorts {
 }
 
 /**
- * Whether fallbacks are needed, for one process.
+ * Decides for one process whether fallbacks are needed.
  *
- * N1. A decision rests on the history of the message and of the fallbacks before, as the queue has it, or else the event store.
- *     A store that does not answer decides nothing: the fallback waits.
- * N2. Few looks at the event store are in flight: where it is slow, fallbacks wait outside their channel's slots.
+ * N1. A decision rests on the history of the message and of the earlier fallbacks in the queue, or else in the event
+ *     store. If a store does not answer, there is no decision: the fallback waits.
+ * N2. Few lookups in the event store are in flight: if it is slow, fallbacks wait outside their channel's slots.
  */
 export class FallbackTurns {
   private looks = 0;
@@ -51,10 +53,10 @@ export class FallbackTurns {
     }
   }
 
-  /** Null: there is no room to ask the event store. */
+  /** Null: the limit of lookups in the event store is reached. */
   private async histories(tenant: TenantRef, jobIds: readonly string[]): Promise<readonly (JobRecord | null)[] | null> {
     const { queue, eventStore } = this.ports;
-    // What the queue still knows is newer than what the event store has.
+    // The queue's data is newer than the event store's.
     const queued = await Promise.all(jobIds.map((jobId) => queue.job(tenant, jobId)));
     if (!queued.includes(null)) return queued;
     if (this.looks >= LOOKS_MAX) return null;

@@ -5,15 +5,15 @@ import type { Telemetry } from "../../domain/telemetry.ts";
 import type { LeaseTerm } from "../leases/shard-keeper.ts";
 import { engineLimits } from "../limits.ts";
 
-/** Tells the queue whom a shard's tenants must not send to. */
+/** Loads a shard's suppressions into the queue. */
 export interface SuppressionFiller {
-  /** Whether the shard's index is complete. False: the lease was lost or `signal` aborted. */
+  /** Returns whether the shard's index is complete. False: the lease was lost or `signal` aborted. */
   fill(lease: Lease, signal: AbortSignal): Promise<boolean>;
 }
 
 /**
- * Fills the shard's index before a term's first pull, repeatedly until it is complete. Delivering without it would be
- * wrong after the queue was lost, because the suppressions were lost too. False: the term is over.
+ * Fills the shard's index before a term's first pull, repeatedly until it is complete. If the queue was lost, its
+ * suppressions were lost too, and a delivery could reach a suppressed recipient. False: the term is over.
  */
 export async function fillSuppressions(
   filler: SuppressionFiller,

@@ -19,15 +19,15 @@ export interface GivingTerm {
 }
 
 /**
- * Has the job's channel give back what accepting the job took, and repeats that until it succeeds. False: the term
- * ended first. Then the job must not be recorded as failed: its next owner does both. Never rejects.
+ * Calls the channel's `giveBack` for the job, and repeats that until it succeeds. False: the term ended first. Then the
+ * job must not be recorded as failed: its next owner does both. Never rejects.
  */
 export async function giveBack({ channels, clock, telemetry }: GiveBackPorts, job: QueuedJob, term: GivingTerm) {
   const channel = channels.get(job.channel);
   if (channel?.giveBack === undefined) return true;
   const { promise: ended, resolve } = Promise.withResolvers<false>();
   const end = () => resolve(false);
-  // The term is long: what listens to its end must not outlive the job.
+  // The term is long, so its listeners must not outlive the job.
   term.ended.addEventListener("abort", end, { once: true });
   try {
     for (let waitMs = 50; !term.ended.aborted; waitMs = Math.min(2 * waitMs, engineLimits.giveBackRetryMsMax)) {

@@ -12,12 +12,12 @@ const OUTAGE_MS_MIN = HOUR_MS;
 const FIRST_WAIT_MS = 1_000;
 const WAIT_MS_MAX = 30_000;
 
-/** How long a relay must have been away before jobs that are older than `holdMs` are given up. */
+/** Returns how long a relay must have been away before jobs that are older than `holdMs` are given up. */
 export function outageMsMin(holdMs: number): number {
   return Math.min(holdMs, OUTAGE_MS_MIN);
 }
 
-/** When the hold of the job ends (unix ms). */
+/** Returns when the hold of the job ends (unix ms). */
 export function heldUntilMs(job: QueuedJob, tenant: Tenant): number {
   return holdBeginsMs(job, tenant) + tenant.plan.holdMs;
 }
@@ -26,7 +26,7 @@ export function gaveUpHeld(job: QueuedJob, why: string, holdMs: number): Settlem
   return { ...givenUp(job, `${why}: gave up after ${formatDuration(holdMs)}`), cause: "relay_away" };
 }
 
-/** An uncounted wait for a single job: its relay was reported away but may still answer other jobs. */
+/** Builds an uncounted wait for a single job: its relay was reported away but may still answer other jobs. */
 export function waitAlone(job: QueuedJob, random: Random): Settlement {
   const longestMs = Math.min(WAIT_MS_MAX, FIRST_WAIT_MS * 2 ** Math.min(waitsInLife(job), 10));
   const delayMs = Math.round(longestMs * (1 + random.next() / 4));

@@ -17,7 +17,7 @@ export interface JobNotesOptions {
 
 type Final = Extract<Settlement, { kind: "final" }>;
 
-/** Tells operators how jobs end: counts of all, a line for each failure and for a share of the others. */
+/** Logs and counts how jobs end: counts of all, a line for each failure and for a share of the others. */
 export class JobNotes {
   private readonly failures: FailureLog;
 
@@ -41,7 +41,7 @@ export class JobNotes {
     telemetry.log("info", "a job ended", { tenant_id, job_id, channel, status: "success" });
   }
 
-  /** A try failed and follows again. */
+  /** A try failed and will be repeated. */
   retried(job: QueuedJob, { why }: Extract<Outcome, { kind: "retry" }>): void {
     const { jobId: job_id, tenantId: tenant_id, channel, attempts, traceparent } = job;
     this.options.telemetry.log("debug", "a try failed", {
@@ -86,7 +86,7 @@ function toLogFields({ job, cause }: Final) {
 
 const UNTRIED: readonly FailureCause[] = ["content", "relay_away", "gone", "purged"];
 
-/** Alerts count each message's first failure alone: a purge is an operator's act, and so is the retry of what fails again. */
+/** Alerts count only each message's first failure: purges, and retries that fail again, follow an operator's action. */
 function failedAs({ status, job }: Final, cause: FailureCause): string {
   if (status !== "failed") return status;
   if (cause === "purged") return "purged";

@@ -7,7 +7,9 @@ import type { Span, SpanAttributes, SpanEnd, Tracer } from "../../domain/tracing
 /** Ends the span of an attempt. */
 export type AttemptEnd = (outcome: Outcome) => void;
 
-/** The span of one delivery; null: nobody traces the job. `provider` names the relay if the outcome does not. */
+/**
+ * Starts the span of one delivery; null: the job is not traced. `provider` names the relay if the outcome does not.
+ */
 export function traceAttempt(tracer: Tracer | undefined, job: QueuedJob, provider: string): AttemptEnd | null {
   const { traceparent, channel, attempts, waits = 0 } = job;
   if (tracer === undefined || traceparent === undefined) return null;
@@ -76,7 +78,7 @@ function getError(outcome: Outcome): string | undefined {
   }
 }
 
-/** In the words of OpenTelemetry's conventions for messaging. */
+/** Uses the names of OpenTelemetry's conventions for messaging. */
 function buildAttributes({ channel, jobId, tenantId }: QueuedJob, type: string, name: string): SpanAttributes {
   return {
     "messaging.system": "waybill",

@@ -8,26 +8,26 @@ export class Pacer {
   /** When the next delivery is due by the even spacing (monotonic ms). */
   private nextMs = Number.NEGATIVE_INFINITY;
 
-  /** Milliseconds until a delivery may start; 0 now. `perSecond` null is no limit. */
+  /** Returns the milliseconds until a delivery may start; 0: now. `perSecond` null: no limit. */
   waitMs(nowMs: number, perSecond: number | null): number {
     if (perSecond === null) return 0;
-    // Further away only where the last delivery started at a slower pace.
+    // It is further away only if the last delivery started at a slower pace.
     this.nextMs = Math.min(this.nextMs, nowMs + Math.max(limits.paceBurstMs, 1000 / perSecond));
     return Math.max(0, this.nextMs - burstMs(perSecond) - nowMs);
   }
 
-  /** A delivery starts. */
+  /** Counts a delivery that starts. */
   take(nowMs: number, perSecond: number | null): void {
     if (perSecond !== null) this.nextMs = Math.max(nowMs, this.nextMs) + 1000 / perSecond;
   }
 
-  /** Milliseconds until past deliveries no longer matter. */
+  /** Returns the milliseconds until past deliveries no longer matter. */
   settledInMs(nowMs: number): number {
     return Math.max(0, this.nextMs - nowMs);
   }
 }
 
-/** The rest of the burst after the first delivery has taken its own place. */
+/** Returns the rest of the burst after its first delivery. */
 function burstMs(perSecond: number): number {
   return Math.max(0, limits.paceBurstMs - 1000 / perSecond);
 }

@@ -15,33 +15,37 @@ export interface PayloadSweepPorts {
   readonly directory: TenantDirectory;
   readonly queue: Pick<FrontQueue, "job">;
   /**
-   * The event store, which this process must be able to read: a job in neither it nor the queue is taken as never
-   * accepted.
+   * The event store, which this process must be able to read: a job that is in neither the event store nor the queue
+   * counts as never accepted.
    */
   readonly eventStore: Pick<EventReader, "job">;
-  /** Of jobs that failed and have left the queue: whether what they were to send is kept; absent: of none. */
+  /** Whether the content of a failed job that has left the queue is kept; absent: of none. */
   keepsFailed?(ref: PayloadRef): Promise<boolean>;
-  /** The metric of what is needed, default `stored_payloads`. */
+  /** The metric for stored payloads that are needed, default `stored_payloads`. */
   readonly gauge?: string;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
 }
 
 const SWEEP_MS = 60_000;
-/** Longer than an accept can be in flight: so long after its payload was stored, the job is queued or never will be. */
+/**
+ * Longer than an accept can be in flight: this long after its payload was stored, the job is queued or never will be.
+ */
 const UNQUEUED_MS = 15 * 60_000;
 
-/** A job that waits for its time is looked at this often: it may be cancelled, or its tenant deleted. */
+/** A job that waits for its time is checked this often: it may be cancelled, or its tenant deleted. */
 const WAITING_LOOK_MS = 60 * 60_000;
 
 /**
- * Removes stored payloads, and files of jobs, whose job has ended or never existed: its accept was refused, or its process died
- * in between.
+ * Removes stored payloads, and files of jobs, whose job has ended or never existed: its accept was refused, or its
+ * process died in between.
  *
  * S1. The payload of a job that is not final, or that may still be queued, is never removed.
- * S2. A question that cannot be answered now is asked again at the next sweep. What concerns one job holds up no other.
- * S3. Its age is that of its storing, not of its job's id: a batch is repeated under its old ids for a day, and a failed job is tried
- *     again under its own. What is stored anew while its job is asked for is not removed: the answer was about the former one.
+ * S2. A job whose state cannot be read now is checked again by the next sweep. A problem with one job does not delay
+ *     others.
+ * S3. A payload's age counts from its storing, not from its job's id: a batch is repeated under its old ids for a day,
+ *     and a failed job is retried under its own. A payload that is stored anew while its job is looked up is not
+ *     removed: the answer was about the former one.
  */
 export class PayloadSweep {
   private readonly sweeps: Repeated;
@@ -91,14 +95,14 @@ export class PayloadSweep {
     }
   }
 
-  /** Removes it if it is not needed. Returns as `neededUntilMs`. */
+  /** Removes the payload if it is not needed. Returns as `neededUntilMs`. */
   private async settle(found: StoredRef): Promise<number | null> {
     const untilMs = this.waiting.untilMs(found.jobId) ?? (await this.neededUntilMs(found));
     if (untilMs === null) await this.ports.payloads.removeFound(found);
     return untilMs;
   }
 
-  /** Null: it is not needed. 0: it is, for a time that nobody knows. */
+  /** Returns until when the payload is needed. Null: it is not needed. 0: it is, for an unknown time. */
   private async neededUntilMs({ tenantId, jobId, ageMs }: StoredRef): Promise<number | null> {
     const { clock, directory, queue, eventStore } = this.ports;
     const tenant = await directory.byId(tenantId);
@@ -106,7 +110,8 @@ export class PayloadSweep {
     const queued = await queue.job(tenant, jobId);
     if (queued !== null) {
       const { status, dueMs = 0 } = queued;
-      // What a failed job was to send is copied when its end is recorded: until it has left the queue, that may be to come.
+      // A failed job's content is copied when its end is recorded; until the job has left the queue, that may be still
+      // to come.
       if (isFinal(status)) return status === "failed" ? 0 : null;
       return Math.min(dueMs, clock.nowMs() + WAITING_LOOK_MS);
     }

@@ -6,12 +6,12 @@ import type { Random } from "../../domain/random.ts";
 const STRIKES_MAX = 3;
 /** This many silences open it even if they all concern one recipient domain. */
 const SILENT_JOBS_MAX = 8;
-/** Jobs and domains remembered for having struck. */
+/** Jobs and domains that are remembered as strikes. */
 const STRUCK_MAX = 64;
 const FIRST_WAIT_MS = 1_000;
 const WAIT_MS_MAX = 30_000;
 
-/** What a delivery says about its relay. */
+/** The part of a delivery's outcome that concerns its relay. */
 export type Verdict =
   /** It judged the message, with any result. */
   | "answer"
@@ -19,9 +19,9 @@ export type Verdict =
   | "away"
   /** It stopped answering in the middle of the message. */
   | "silence"
-  /** It was asked and has not judged the message, for example because this process broke the delivery off. */
+  /** It was contacted and has not judged the message, for example because this process broke the delivery off. */
   | "nothing"
-  /** It was not asked: the message failed, or was put off, before. */
+  /** It was not contacted: the message failed, or was put off, before. */
   | "unasked";
 
 /** `wasBrokenOff`: this process ended the delivery, not its relay and not its deadline. */
@@ -48,8 +48,9 @@ export function judgeRelay(outcome: Outcome, wasBrokenOff: boolean): Verdict {
  * jobs wait. Half-open: after a second, doubled up to thirty seconds, exactly one delivery may probe it.
  *
  * B1. Silence counts once per job and once per recipient domain until the relay answers: a message that makes its relay
- *     hang, or a recipient whose mail does, holds up no other messages.
- * B2. Any answer closes the breaker. What ended before the relay was asked is none, whatever became of the message.
+ *     hang, or a recipient whose mail does, does not delay other messages.
+ * B2. Any answer closes the breaker. A delivery that ended before the relay was contacted is no answer, whatever its
+ *     outcome.
  */
 export class RelayBreaker {
   private state: "closed" | "open" | "half-open" = "closed";
@@ -94,7 +95,7 @@ export class RelayBreaker {
     this.isProbing = true;
   }
 
-  /** The probe is over with any result: without a verdict the breaker is open again. */
+  /** Ends the probe with any result: without a verdict the breaker is open again. */
   endProbe(): void {
     this.isProbing = false;
     if (this.state === "half-open") this.state = "open";
@@ -126,7 +127,7 @@ export class RelayBreaker {
     return wasClosed ? null : "closed";
   }
 
-  /** Time until the next probe, jittered to spread the probes of relays that failed together. */
+  /** Returns the time until the next probe, jittered to spread the probes of relays that failed together. */
   untilProbeMs(random: Random): number {
     return Math.ceil(this.waitMs * (0.75 + random.next() / 4));
   }
@@ -141,7 +142,7 @@ export class RelayBreaker {
   }
 }
 
-/** The part after the last `@`; the whole recipient if there is none. */
+/** Returns the part after the last `@`; the whole recipient if there is none. */
 function extractDomain({ recipient }: QueuedJob): string {
   return recipient.slice(recipient.lastIndexOf("@") + 1);
 }

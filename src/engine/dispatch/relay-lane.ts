@@ -7,36 +7,34 @@ import type { Contender, FairScheduler } from "./fair-scheduler.ts";
 import { RelayBreaker, type Verdict } from "./relay-breaker.ts";
 import { type Room, SlotTurns } from "./slot-turns.ts";
 
-/** A relay is prompt if its last answered delivery took less. */
+/** A relay is prompt if its last answered delivery took less time. */
 export const PROMPT_MS = 1_000;
-/**
- * Deliveries in flight at one time on a relay that has not answered yet: a tenant's own, and one that tenants share.
- */
+/** Deliveries in flight at one time on a relay that has not answered yet: a tenant's own relay, and a shared one. */
 const FIRST_WINDOW = { own: 8, shared: 256 } as const;
 /** Each answer allows one more, up to this many. */
 const WINDOW_MAX = 512;
-/** Of a relay that one tenant uses, or that takes any number of deliveries: nothing is kept from anybody. */
+/** For a relay that only one tenant uses, or that takes any number of deliveries: its actors need not share. */
 const AMPLE: Room = { size: Number.MAX_SAFE_INTEGER, free: Number.MAX_SAFE_INTEGER };
 const FULL: Room = { size: 0, free: 0 };
-/** Lanes take turns, whatever their messages take: those that wait for them are kept within their windows. */
+/**
+ * Lanes take turns regardless of how long their messages take: lanes with waiting actors are limited by their windows.
+ */
 const LANES_TIME = { used: Number.NEGATIVE_INFINITY, isShort: true, isLong: false };
 /**
- * A relay that is away and without jobs for this long is forgotten, because no delivery would notice that it is back.
+ * A relay that is away and without jobs for this long is forgotten, because no delivery would discover that it is back.
  */
 const UNUSED_MS_MAX = 5 * 60_000;
 
-/** An actor, as a lane knows it. */
+/** An actor from a lane's point of view. */
 export interface Waiter extends Contender {
   /** The job that it would start next. */
   readonly next: QueuedJob | undefined;
   readonly waitingJobs: number;
-  /** Queues for a turn again, in the place where its jobs now wait. */
+  /** Queues for a turn again, in the lane or pool where its jobs now wait. */
   contend(): void;
   /** Moves the first job that satisfies the predicate to the front. */
   prefer(isBetter: (job: QueuedJob) => boolean): void;
-  /**
-   * Checks whether the lane's relay, which is away, has held jobs for too long, or whether they now have another way.
-   */
+  /** Checks whether jobs have been held for too long because the lane's relay is away, or now have another relay. */
   reviewHeld(lane: RelayLane): void;
 }
 
@@ -46,10 +44,10 @@ export interface Slot {
   readonly waiter: Waiter;
   /** Monotonic. */
   readonly startedAtMs: number;
-  /** When the delivery turned to the relay (monotonic); null: the message is still checked, or its content fetched. */
+  /** When the message was handed to the relay (monotonic); null: it is still being checked, or its content fetched. */
   handedOverAtMs: number | null;
   kind: "prompt" | "patient" | "probe";
-  /** Whether the delivery has asked its relay; false until it says so. */
+  /** Whether the delivery has contacted its relay; false until it reports so. */
   hasAsked: boolean;
 }
 
@@ -75,27 +73,27 @@ export interface LanePools {
  * is prompt, its actors contend for the channel's prompt slots themselves; otherwise the lane contends for patient
  * slots on their behalf, and hands them to its actors in turn.
  *
- * R1. While its breaker is open nothing starts; while it is half-open, one probe.
+ * R1. While its breaker is open no delivery starts; while it is half-open, one probe.
  * R2. A relay that has not proven prompt has at most its window in flight on patient slots: a few at first, one more
  *     with each answer. While many slots are in use, a tenant's own relay has one until it answers: a thousand hanging
- *     relays still leave room for untried ones.
+ *     relays still leave slots for untried ones.
  * R3. Tenants that share a relay get the slots of its window by the turns of `SlotTurns`, all their deliveries counted.
  * R4. On all slots together a relay has at most `relayConnections` deliveries in flight, shared by the same turns: no
  *     delivery waits for a connection first come, first served.
  * R5. Only the time after the hand-over counts as the relay's time.
- * R6. A probe that ends without asking the relay leaves its turn to the next job, at once. Its own job has ended or comes
- *     back through the queue, so each takes the turn once.
+ * R6. A probe that ends without contacting the relay passes its turn to the next job at once. Its own job has ended or
+ *     returns through the queue, so each job takes the turn once.
  */
 export class RelayLane implements Contender {
-  /** On patient slots. */
+  /** Deliveries on patient slots. */
   inFlight = 0;
   /** Answers about messages so far. */
   answers = 0;
   /** When it went away (monotonic), or null. */
   awaySinceMs: number | null = null;
-  /** The last reason to find it away, as tenants may read it. */
+  /** The latest reason why it is away, as tenants may read it. */
   awayWhy = "";
-  /** On slots of all kinds. */
+  /** Deliveries on slots of all kinds. */
   private busy = 0;
   private readonly breaker = new RelayBreaker();
   readonly time = { ...LANES_TIME, waitsSinceMs: null };
@@ -141,17 +139,17 @@ export class RelayLane implements Contender {
     return !this.breaker.isClosed;
   }
 
-  /** What its jobs wait for while it is away. */
+  /** Returns why its jobs wait while it is away. */
   whyAway(): OwnersAnswer {
     return { waitsFor: "relay_away", forMs: null, why: this.awayWhy };
   }
 
-  /** Of a relay that is away. */
+  /** The breaker's state while the relay is away. */
   get awayState(): "open" | "half_open" {
     return this.breaker.isHalfOpen ? "half_open" : "open";
   }
 
-  /** Nothing waits for the relay or is with it, and nothing remembered about it matters. */
+  /** Whether no job waits for the relay or is with it, and no state about it has to be kept. */
   get isIdle(): boolean {
     return this.breaker.isClosed && this.turns.isEmpty && this.busy === 0;
   }
@@ -198,12 +196,12 @@ export class RelayLane implements Contender {
     return slot;
   }
 
-  /** The delivery turns to its relay. */
+  /** Records that the message is handed to the relay. */
   handOver(slot: Slot): void {
     slot.handedOverAtMs ??= this.pools.clock.monotonicMs();
   }
 
-  /** Records what the delivery has shown. The slot stays taken until `end`. */
+  /** Records the delivery's verdict. The slot stays taken until `end`. */
   judge(slot: Slot, verdict: Verdict, job: QueuedJob): void {
     const { clock, onOpened } = this.pools;
     slot.hasAsked = verdict !== "unasked";
@@ -224,14 +222,14 @@ export class RelayLane implements Contender {
     if (this.isPrompt) this.release();
   }
 
-  /** The delivery is over: its slot is free. */
+  /** Frees the slot of a delivery that is over. */
   end(slot: Slot): void {
     const { prompt, patient, probes, promptSlots } = this.pools;
     this.busy -= 1;
     this.turns.gaveBack(slot.waiter);
     if (slot.kind === "prompt") {
       promptSlots.delete(slot);
-      // Before actors that wait at the prompt slots take the connection.
+      // Before actors that wait for prompt slots take the connection.
       this.wake();
       prompt.release(slot.waiter);
     } else if (slot.kind === "patient") {
@@ -247,8 +245,8 @@ export class RelayLane implements Contender {
   }
 
   /**
-   * The delivery takes long: if a patient slot is free, it frees its prompt slot. The relay may then no longer be
-   * prompt.
+   * Moves a long delivery to a patient slot, if one is free, which frees its prompt slot. The relay may then no longer
+   * be prompt.
    */
   moveToPatience(slot: Slot): void {
     const { prompt, patient, promptSlots } = this.pools;
@@ -260,7 +258,7 @@ export class RelayLane implements Contender {
     prompt.release(slot.waiter);
   }
 
-  /** Forgets that the relay is away if it has no jobs any more: another process may own its tenants' shards by now. */
+  /** Forgets that the relay is away if it has no more jobs: another process may own its tenants' shards by now. */
   forgetIfUnused(): void {
     if (!this.turns.isEmpty || this.pools.clock.monotonicMs() - this.usedAtMs < UNUSED_MS_MAX) return;
     if (this.breaker.forget() === "closed") this.closed();
@@ -287,19 +285,19 @@ export class RelayLane implements Contender {
     return this.relay.isOwn || size === Number.POSITIVE_INFINITY ? AMPLE : { size, free: size - this.busy };
   }
 
-  /** Of the window on patient slots, and of the connections. */
+  /** The capacity of the window on patient slots, and of the connections. */
   private get patientRoom(): Room {
     if (this.relay.isOwn) return this.connections;
     const free = Math.min(this.connections.free, this.window - this.inFlight);
     return { size: Math.min(this.pools.relayConnections, this.window), free };
   }
 
-  /** Whether the relay has had the delivery for long. */
+  /** Whether the relay has had the delivery for a long time. */
   private hasLasted({ handedOverAtMs }: Slot): boolean {
     return handedOverAtMs !== null && this.pools.clock.monotonicMs() - handedOverAtMs >= PROMPT_MS;
   }
 
-  /** Lets its actors contend for prompt slots themselves, as far as connections allow. */
+  /** Lets its actors contend for prompt slots themselves, as far as connections permit. */
   private release(): void {
     for (let next = this.turns.next(this.connections); next !== null; next = this.turns.next(this.connections)) {
       this.turns.delete(next);
@@ -324,7 +322,10 @@ export class RelayLane implements Contender {
     });
   }
 
-  /** Whether an actor has a delivery that may start: the next in turn. A probe prefers a job that has not struck before. */
+  /**
+   * Returns whether an actor has a delivery that may start: the next in turn. A probe prefers a job that has not struck
+   * before.
+   */
   private choose(room: Room): boolean {
     const isBetter = (job: QueuedJob) => !this.breaker.hasStruck(job);
     const isGood = (waiter: Waiter) => {

@@ -16,12 +16,12 @@ export type RetryDecision =
 
 /**
  * Decides what follows a transient failure: an exponential wait with full jitter, which spreads out jobs that failed
- * together, and never less than the provider asked for. Uncounted waits do not lengthen later waits, except where the
- * provider names no length: then the wait grows with their number, too.
+ * together, and is never shorter than the provider's own minimum. Uncounted waits do not lengthen later waits, except
+ * where the provider names no length: then the wait grows with their number, too.
  *
  * A job is given up after its last attempt, or when it has waited for a day in all. How long it has waited is the
- * smaller of two estimates: its age, which includes the time in its tenant queue before its turn came, and the number of
- * its waits times the length of the next one, since waits hardly get shorter.
+ * smaller of two estimates: its age, which includes the time in its tenant queue before its turn came, and the number
+ * of its waits times the length of the next one, since waits hardly get shorter.
  */
 export function decideRetry(job: QueuedJob, outcome: Retry, clock: Clock, random: Random): RetryDecision {
   const isCounted = outcome.isUncounted === undefined;
@@ -43,7 +43,7 @@ export function decideRetry(job: QueuedJob, outcome: Retry, clock: Clock, random
   return { kind: "wait", delayMs };
 }
 
-/** The number of earlier waits that determines the length of this one. */
+/** Returns the number of earlier waits that determines the length of this one. */
 function countEarlierWaits(job: QueuedJob, { isUncounted, afterMs }: Retry): number {
   if (isUncounted === undefined) return job.attempts;
   return afterMs === undefined ? job.attempts + waitsInLife(job) : 0;

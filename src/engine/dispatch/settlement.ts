@@ -8,7 +8,7 @@ import { decideRetry } from "./retry-policy.ts";
 
 export interface Attempted {
   readonly job: QueuedJob;
-  /** Without "away", which records nothing: the job is held. */
+  /** Without "away", which is not recorded: the job waits. */
   readonly outcome: Exclude<Outcome, { kind: "away" }>;
   /** Whether a delivery was started; false: only the content was checked. */
   readonly wasStarted: boolean;
@@ -18,7 +18,7 @@ export interface Attempted {
   readonly ms?: number;
 }
 
-/** What the queue is to write down for an attempt. */
+/** Builds the queue's record of an attempt. */
 export function toSettlement(attempted: Attempted, clock: Clock, random: Random): Settlement {
   const { job, outcome, wasStarted, reportsNameReference } = attempted;
   const nowMs = clock.nowMs();
@@ -48,7 +48,7 @@ export function toSettlement(attempted: Attempted, clock: Clock, random: Random)
     case "suppressed": {
       const { reason, topic } = outcome;
       const result = topic === undefined ? { reason } : { reason, topic };
-      // A report that waits with the job tells that its provider has it, so an earlier try has sent it.
+      // A waiting report shows that the provider has the message, so an earlier try has sent it.
       const doubt = reason === "canceled" || reason === "not_needed" ? ({ isGivenUp: true } as const) : {};
       return { kind: "final", job, status: "suppressed", result, event: { type: "suppressed", result }, ...doubt };
     }
@@ -66,7 +66,7 @@ export function toSettlement(attempted: Attempted, clock: Clock, random: Random)
   }
 }
 
-/** What the job's history says of the try; nothing where the relay said nothing and there is no reason to tell. */
+/** Builds the attempt for the job's history; empty if the relay sent no reply and there is no reason to record. */
 function describeAttempt({ job, outcome, ms }: Attempted, at: number, next?: number): { readonly attempt?: Attempt } {
   const { relay } = outcome;
   const reply = outcome.reply ?? getReason(outcome);
@@ -95,17 +95,17 @@ function getReason(outcome: Attempted["outcome"]): string | undefined {
   return outcome.kind === "failed" ? outcome.error : undefined;
 }
 
-/** One bounded line. Stores that keep it have no recipient in clear. */
+/** Returns one bounded line. Stores that keep it have no recipient in clear. */
 function shown(text: string, recipient: string): string {
   const line = text.slice(0, 4 * limits.attemptCharsMax).replace(/[\p{C}\s]+/gu, " ");
-  // The pattern costs ten times what this look does, and almost no reply names the recipient.
+  // The pattern costs ten times as much as this check, and almost no reply names the recipient.
   const masked = mayName(line, recipient)
     ? line.replaceAll(new RegExp(RegExp.escape(recipient), "gi"), "(recipient)")
     : line;
   return masked.trim().slice(0, limits.attemptCharsMax).toWellFormed();
 }
 
-/** Whether a search without regard to case could find the recipient. Beyond ASCII a letter may have more forms than two. */
+/** Whether a case-insensitive search could find the recipient. Beyond ASCII a letter may have more than two forms. */
 function mayName(line: string, recipient: string): boolean {
   if (recipient === "") return false;
   return /[^ -~]/.test(line) || line.toLowerCase().includes(recipient.toLowerCase());

@@ -11,9 +11,9 @@ export interface SettlerOptions {
   send(settlements: readonly Settlement[]): Promise<Settled | Fenced>;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
-  /** `reported`: jobs that ended with success because of a report, whatever their settlement says. */
+  /** `reported`: jobs that ended with success because of a report, despite their settlement. */
   onLanded(settlements: readonly Settlement[], reported: ReadonlySet<string>): void;
-  /** The lease is no longer held. No further settlement lands. */
+  /** The lease was lost. No further settlement lands. */
   onFenced(): void;
 }
 
@@ -21,8 +21,8 @@ export interface SettlerOptions {
  * Records the outcomes of a shard's jobs. Each call takes all settlements that wait at that time.
  *
  * S1. At most one call is in flight.
- * S2. A settlement is repeated until it lands: the provider has answered, and only this process knows the answer.
- * S3. Only a lost lease or `abandon` ends S2; the tenant queue still holds the job then.
+ * S2. A settlement is repeated until it lands: the provider has answered, and only this process has the answer.
+ * S3. Only a lost lease or `abandon` ends S2; the job is then still in its tenant queue.
  */
 export class Settler {
   private waiting: Settlement[] = [];
@@ -43,7 +43,7 @@ export class Settler {
     return this.abandoned.signal.aborted;
   }
 
-  /** Resolves when nothing waits, or everything was abandoned: then an unanswered call holds nobody up. */
+  /** Resolves when no settlement waits, or all were abandoned: an unanswered call then delays no caller. */
   async idle(): Promise<void> {
     while (this.sending !== null && !this.isAbandoned) await Promise.race([this.sending, this.givenUp.promise]);
   }

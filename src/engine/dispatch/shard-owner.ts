@@ -20,7 +20,7 @@ import { Wakeup } from "./wakeup.ts";
 
 export interface ShardOwnerPorts extends DeliveriesPorts {
   readonly lookups: TenantLookups;
-  /** The payloads that the whole process holds. */
+  /** The payloads in the whole process's memory. */
   readonly backlog: Backlog;
   /** How long a delivery in flight may be lent when the term closes. */
   lendMs(): number;
@@ -30,13 +30,12 @@ export interface ShardOwnerPorts extends DeliveriesPorts {
  * The owner of a shard for one lease term: pulls its tenants' queued jobs, lets their actors deliver them, and records
  * the outcomes. Its whole state dies with the term.
  *
- * O1. No delivery starts unless the lease is surely held (a provider cannot be fenced). While that is in doubt nothing
- *     starts and nothing is broken off.
+ * O1. No delivery starts unless the lease is surely held (a provider cannot be fenced). While that is in doubt, no
+ *     delivery starts and none is broken off.
  * O2. `run` ends as soon as the shard can be handed over: by then the jobs in flight are lent, and their deliveries go
  *     on until `over` resolves. This process may own the shard again in the meantime: a lent job is in no tenant queue.
- * O3. The owner asks for the names of all tenant queues with jobs at the start, after a pull whose answer got lost, and
- *     from time to time: such a pull may also take effect late, and then no owner knows the tenant queues that it
- *     named.
+ * O3. The owner requests the names of all tenant queues with jobs at the start, after a pull whose answer got lost, and
+ *     periodically: such a pull may also take effect late, and then its names reach no owner.
  */
 export class ShardOwner {
   private readonly actors = new Map<string, TenantActor>();
@@ -74,7 +73,7 @@ export class ShardOwner {
     this.wakeup.notify();
   }
 
-  /** A tenant cancels a job: it ends, unless its delivery has begun. */
+  /** Cancels a job for its tenant: it ends, unless its delivery has begun. */
   cancel(tenantQueue: TenantQueue, jobId: string): void {
     this.actor(tenantQueue)?.cancel(jobId);
   }
@@ -89,12 +88,12 @@ export class ShardOwner {
     else await this.deliveries.lend(this.ports.lendMs());
   }
 
-  /** Resolves when nothing of the term is in flight and every outcome is recorded. */
+  /** Resolves when no delivery of the term is in flight and every outcome is recorded. */
   over(): Promise<void> {
     return this.deliveries.over();
   }
 
-  /** At most `max` of the tenant queues whose jobs wait for more than their turn. */
+  /** Returns at most `max` of the tenant queues whose jobs wait for more than their turn. */
   held(max: number): readonly HeldQueue[] {
     const held: HeldQueue[] = [];
     for (const actor of this.actors.values()) {
@@ -105,7 +104,7 @@ export class ShardOwner {
     return held;
   }
 
-  /** Null: nothing of its tenant queue waits here. */
+  /** Null: no job of its tenant queue waits here. */
   whyWaits({ jobId, ...tenantQueue }: AskedJob): OwnersAnswer | null {
     if (this.deliveries.has(jobId)) return { waitsFor: null, forMs: null };
     return this.actor(tenantQueue)?.whyWaits() ?? null;
@@ -116,7 +115,7 @@ export class ShardOwner {
     this.deliveries.abort();
   }
 
-  /** Ends the term's work at once, without waiting for or writing anything more. */
+  /** Ends the term's work at once, without further waits or writes. */
   abandon(): void {
     this.lose();
     this.deliveries.abandon();
@@ -132,7 +131,7 @@ export class ShardOwner {
     this.deliveries.abort();
   }
 
-  /** Starts nothing more, and lends the jobs in flight at once, without waiting for a pull in flight. */
+  /** Stops starting deliveries, and lends the jobs in flight at once, without waiting for a pull in flight. */
   private close(): void {
     for (const actor of this.actors.values()) actor.close();
     this.actors.clear();
@@ -213,12 +212,12 @@ export class ShardOwner {
 
   private apply(result: PullResult): void {
     const { tenantQueues } = result;
-    // Tenant queues for which the call had no room come first in the next one.
+    // Tenant queues that did not fit into the call come first in the next one.
     for (const { tenantQueue, jobs, more } of tenantQueues)
       if (jobs.length === 0) this.endPull(tenantQueue, jobs, more);
     for (const { tenantQueue, jobs, more } of tenantQueues) if (jobs.length > 0) this.endPull(tenantQueue, jobs, more);
     if (result.ready.length === 0) return;
-    // A tenant queue that was read in this very call needs no second read for being named in it.
+    // A tenant queue that was read in this very call need not be read again for being named in it.
     const read = new Set(tenantQueues.map(({ tenantQueue }) => toQueueKey(tenantQueue)));
     for (const tenantQueue of result.ready) {
       if (read.has(toQueueKey(tenantQueue))) continue;
@@ -238,7 +237,7 @@ export class ShardOwner {
     return this.actors.get(toQueueKey(tenantQueue));
   }
 
-  /** Undefined for a channel that this process does not serve: its jobs stay in their tenant queue. */
+  /** Returns undefined for a channel that this process does not serve: its jobs stay in their tenant queue. */
   private createActor(tenantQueue: TenantQueue): TenantActor | undefined {
     const { lookups, clock, backlog, channels } = this.ports;
     const slots = this.ports.slots.get(tenantQueue.channel);
@@ -290,7 +289,7 @@ export class ShardOwner {
   }
 }
 
-/** A job also names its tenant queue. */
+/** Accepts a job, too, which names its tenant queue. */
 function toQueueKey({ tenantId, channel }: TenantQueue): string {
   return `${tenantId}/${channel}`;
 }
@@ -309,7 +308,7 @@ class ShardTime {
     return Math.floor(this.base.shardMs + this.clock.monotonicMs() - this.base.atMs);
   }
 
-  /** What a pull that is sent now says of the time. */
+  /** Returns the time members of a pull that is sent now. */
   ask(): Pick<PullRequest, "shardTimeMs" | "confirmedSkewMs"> {
     const { confirmedSkewMs } = this;
     this.confirmedSkewMs = null;
@@ -318,8 +317,9 @@ class ShardTime {
   }
 
   /**
-   * Takes the time from the answer to the last pull, which has just arrived. The later of two estimates is nearer: an
-   * answer takes a while to arrive, and the shard's time never goes back, not even after the queue has lost its state.
+   * Takes the time from the answer to the last pull, which has just arrived. The later of two estimates is more
+   * accurate: an answer takes a while to arrive, and the shard's time never goes back, not even after the queue has
+   * lost its state.
    */
   heard({ shardTimeMs: shardMs, estimatedSkewMs }: PullResult): void {
     const estimate = this.nowMs();

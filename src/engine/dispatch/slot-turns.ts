@@ -2,52 +2,52 @@ import type { Clock, Timer } from "../../domain/clock.ts";
 import type { SlotTime } from "./slot-time.ts";
 import { type HeapEntry, TurnHeap } from "./turn-heap.ts";
 
-/** A trial that lasts longer has shown what it was to show: the next one begins. */
+/** A trial that lasts longer has served its purpose: the next one begins. */
 const TRIAL_MS = 1_000;
-/** Whoever has waited longer gets no trial: it leaves them to those that come now. */
+/** A contender that has waited longer gets no trial, so that newcomers get one. */
 const FRESH_MS = 2_000;
 
-/** How many slots there are, and how many of them are free. */
+/** The number of slots, and how many of them are free. */
 export interface Room {
   readonly size: number;
   readonly free: number;
 }
 
-/** What `SlotTurns` has to know of a contender. */
+/** The properties of a contender that `SlotTurns` needs. */
 export interface Turn {
   readonly time: Pick<SlotTime, "used" | "isShort" | "isLong" | "waitsSinceMs">;
 }
 
-/** A contender that waits or holds slots. */
+/** A contender that waits or occupies slots. */
 interface Entry<C> extends HeapEntry {
   readonly contender: C;
   held: number;
   isWaiting: boolean;
-  /** As they were when it was put into its place. */
+  /** Its values when it was put into its heap. */
   used: number;
   isShort: boolean;
   order: number;
 }
 
 /**
- * Who takes the next of a number of slots. Slots are a resource of time: what counts is how long a tenant holds them, not
- * how many messages it sends.
+ * Chooses the contender for the next free slot. Slots are a resource of time: a tenant is charged for how long it
+ * occupies them, not for the number of its messages.
  *
  * S1. The next is the contender that holds the fewest slots; of these, the one that has used the least slot time.
- * S2. Contenders whose messages have not shown that they take little time hold at most three quarters of the slots: one of
+ * S2. Contenders whose messages have not proven to take little time hold at most three quarters of the slots: one of
  *     the last quarter is soon free again, whatever the others' messages take.
- * S3. A contender gets another slot only while it holds fewer than twice the free ones that it may take. The last sixteenth
- *     is for trials alone.
- * S4. Trials: one contender at a time may take any slot if nothing of it is in flight, its messages are not known to take
- *     long, and it has just begun to wait; the newest first, and the last but one also one whose messages take little time.
- *     The next trial begins when that delivery ends, or after `TRIAL_MS`. So a newcomer waits for no round of those before
- *     it, and a crowd whose messages all take long, unexpectedly, leaves slots for those that come later.
+ * S3. A contender gets another slot only while it holds fewer than twice the free ones that it may take. The last
+ *     sixteenth is for trials alone.
+ * S4. Trials: one contender at a time may take any slot if it has no delivery in flight, its messages are not known to
+ *     take long, and it has just begun to wait; the newest first, and the last but one also one whose messages take
+ *     little time. The next trial begins when that delivery ends, or after `TRIAL_MS`. So a newcomer need not wait for
+ *     a round of earlier contenders, and a crowd whose messages all turn out to take long leaves slots for later ones.
  */
 export class SlotTurns<C extends Turn> {
   private readonly entries = new Map<C, Entry<C>>();
   private readonly short = new TurnHeap<Entry<C>>(isBefore);
   private readonly others = new TurnHeap<Entry<C>>(isBefore);
-  /** Slots of contenders whose messages have not shown that they take little time. */
+  /** Slots of contenders whose messages have not proven to take little time. */
   private heldByOthers = 0;
   /** In the order in which they began to wait; some may have left. */
   private arrivals: Entry<C>[] = [];
@@ -57,7 +57,7 @@ export class SlotTurns<C extends Turn> {
 
   constructor(
     private readonly clock: Clock,
-    /** Another trial may begin. */
+    /** Called when another trial may begin. */
     private readonly onTrialOver: () => void,
   ) {}
 
@@ -65,12 +65,12 @@ export class SlotTurns<C extends Turn> {
     return this.short.all.length + this.others.all.length === 0;
   }
 
-  /** Those that wait, in no order. */
+  /** Contenders that wait, in no order. */
   get waiting(): readonly C[] {
     return [...this.short.all, ...this.others.all].map(({ contender }) => contender);
   }
 
-  /** It waits for a turn. */
+  /** Adds a contender that waits for a turn. */
   add(contender: C): void {
     const entry = this.getEntry(contender);
     if (entry.isWaiting && entry.used === contender.time.used) return;
@@ -85,7 +85,10 @@ export class SlotTurns<C extends Turn> {
     this.update(entry, { held: entry.held, isWaiting: false });
   }
 
-  /** The next of those that wait and may take a slot; `isGood`: of those that satisfy it, which takes a look at each. */
+  /**
+   * Returns the next waiting contender that may take a slot; with `isGood`, the next that satisfies it, which requires
+   * a check of each.
+   */
   next(room: Room, isGood?: (contender: C) => boolean): C | null {
     const short = this.findFirst(this.short, this.leftTo(true, room), isGood);
     const other = this.findFirst(this.others, this.leftTo(false, room), isGood);
@@ -106,7 +109,7 @@ export class SlotTurns<C extends Turn> {
     return (this.entries.get(contender)?.held ?? 0) < 2 * this.leftTo(contender.time.isShort, room);
   }
 
-  /** It takes a slot. `room`: as it was before. */
+  /** Records that it takes a slot. `room`: its value before. */
   takes(contender: C, room: Room): void {
     if (!this.mayWithoutTrial(contender, room)) this.begins(contender);
     contender.time.waitsSinceMs = null;
@@ -114,7 +117,7 @@ export class SlotTurns<C extends Turn> {
     this.update(entry, { held: entry.held + 1, isWaiting: entry.isWaiting });
   }
 
-  /** A delivery of the contender is over. */
+  /** Records that a delivery of the contender is over. */
   gaveBack(contender: C): void {
     if (contender === this.onTrial) {
       this.trialEnd?.cancel();
@@ -143,7 +146,7 @@ export class SlotTurns<C extends Turn> {
     return entry;
   }
 
-  /** Puts it where it belongs by now. */
+  /** Moves it to its current heap and position. */
   private update(entry: Entry<C>, { held, isWaiting }: Pick<Entry<C>, "held" | "isWaiting">): void {
     const { contender } = entry;
     const { used, isShort } = contender.time;
@@ -177,7 +180,7 @@ export class SlotTurns<C extends Turn> {
     this.arrivals = this.arrivals.filter((each) => each.isWaiting);
   }
 
-  /** The first of a heap, if it may take a slot: if it may not, nobody behind it may. */
+  /** Returns the first of a heap if it may take a slot: if it may not, none after it may. */
   private findFirst(heap: TurnHeap<Entry<C>>, left: number, isGood?: (contender: C) => boolean): Entry<C> | null {
     const { first } = heap;
     if (first === undefined || first.held >= 2 * left) return null;
@@ -194,7 +197,7 @@ export class SlotTurns<C extends Turn> {
     return isShort ? this.short : this.others;
   }
 
-  /** The free slots that a contender may take. */
+  /** Returns the number of free slots that a contender may take. */
   private leftTo(isShort: boolean, { size, free }: Room): number {
     const quarter = Math.floor(size / 4);
     const left = free - Math.ceil(quarter / 4);

@@ -27,7 +27,7 @@ import type { SlotTime } from "./slot-time.ts";
 import { isPaused } from "./steered-jobs.ts";
 import type { Asker, TenantLookups } from "./tenant-lookups.ts";
 
-/** Longest wait before another try to look a tenant up in a registry that does not answer. */
+/** Longest wait before another lookup of a tenant in a registry that does not answer. */
 const LOOK_UP_RETRY_MS_MAX = 5_000;
 
 export interface TenantActorOptions {
@@ -39,9 +39,11 @@ export interface TenantActorOptions {
   readonly clock: Clock;
   /** Whether a delivery may start: the lease is surely held and the term is not closing. */
   mayDeliver(): boolean;
-  /** Milliseconds until the tenant's sender may be used again, as its channel says (`Channel.paceMs`). */
+  /**
+   * Returns the milliseconds until the tenant's sender may be used again, according to its channel (`Channel.paceMs`).
+   */
   paceMs(tenant: Tenant): number;
-  /** Delivers and settles the job, and gives the unit of the day's allowance back if nothing was sent. */
+  /** Delivers and settles the job, and gives the unit of the day's allowance back if no message was sent. */
   start(started: Started): void;
   /** Ends a job that waits here without a delivery. `isOld` as in `Started`. */
   giveUp(settlement: Settlement, isOld: boolean): void;
@@ -58,18 +60,19 @@ export interface TenantActorOptions {
  * T3. At most `tenantWindowMax` deliveries are in flight, at no higher rate than the plan and the provider allow.
  * T4. The actor reads no more jobs than today's allowance lets it start: the remaining jobs stay queued, pending, for
  *     days if need be.
- * T5. It waits for its turn in one place: at the channel's prompt slots, or in its relay's lane.
+ * T5. It waits for its turn either at the channel's prompt slots or in its relay's lane, never both.
  * T6. The process's backlog counts the payloads of the open jobs, from their pull until they are settled.
- * T7. While its tenant is paused it rests: nothing starts. Once no job is in flight it lets go of those that wait: they
- *     stay in the tenant queue, and are read from the start when it moves again.
+ * T7. While its tenant is paused it rests: no delivery starts. Once no job is in flight it drops its waiting jobs: they
+ *     stay in the tenant queue, and are read from the start when it resumes.
  * T8. A purged job ends as soon as it is read. A tenant queue that rests, or has used up its day, is read on for them
  *     for a while after the purge, each entry once; other jobs are not kept.
- * T9. A job is old once its pull was asked for more than `lookAgainMs` ago: what that said of it may no longer hold.
+ * T9. A job is old once its pull was requested more than `lookAgainMs` ago: the pull's information about it may be out
+ *     of date.
  */
 export class TenantActor implements Waiter, Starter, Asker {
   readonly time: SlotTime;
   private readonly state: ActorState = new ActorState();
-  /** When the pull of each job that waits or waited here was asked for (monotonic ms). */
+  /** When the pull of each job that waits or waited here was requested (monotonic ms). */
   private readonly askedMs = new WeakMap<QueuedJob, number>();
   private readonly pacer = new Pacer();
   private failedLoads = 0;
@@ -78,7 +81,7 @@ export class TenantActor implements Waiter, Starter, Asker {
   private alarm: Timer | null = null;
   /** The tenant of the next delivery, and whether that takes a unit of its day; set by `isReady` for `startNext`. */
   private chosen: { readonly tenant: Tenant | null; readonly isLimited: boolean } | null = null;
-  /** The lane to the tenant's relay, as the tenant was when it was last looked up. */
+  /** The lane to the tenant's relay, as of the last tenant lookup. */
   private way: { readonly tenant: Tenant | null; readonly lane: RelayLane | null } = { tenant: null, lane: null };
   private place: FairScheduler | RelayLane | null = null;
 
@@ -98,12 +101,12 @@ export class TenantActor implements Waiter, Starter, Asker {
     return this.state.waiting.length;
   }
 
-  /** As its tenant was when it was last looked up. */
+  /** As of the last tenant lookup. */
   get isPaused(): boolean {
     return this.state.hold.kind === "paused";
   }
 
-  /** No open jobs, nothing to read, and no past delivery that the pace still remembers. */
+  /** Whether it has no open jobs, no entries to read, and no past delivery that still affects the pace. */
   get isIdle(): boolean {
     return isDone(this.state) && this.pacer.settledInMs(this.options.clock.monotonicMs()) === 0;
   }
@@ -113,7 +116,7 @@ export class TenantActor implements Waiter, Starter, Asker {
     this.become({ phase: { ...this.state.phase, more: true } });
   }
 
-  /** Looks what it may read: that can send for its tenant, end purged jobs and let it rest. Null: nothing now. */
+  /** Plans the next read, which may send for its tenant, end purged jobs and let it rest. Null: no read now. */
   planPull(): TenantQueuePull | null {
     const tenant = hasRoom(this.state) ? this.lookUp() : undefined;
     if (tenant === undefined) return null;
@@ -135,7 +138,7 @@ export class TenantActor implements Waiter, Starter, Asker {
     this.contend();
   }
 
-  /** The call got no answer: the entries that it read count as unread. */
+  /** Handles a pull without an answer: the entries that it read count as unread. */
   failPull(): void {
     this.become({ pullAskedMs: null });
   }
@@ -156,7 +159,7 @@ export class TenantActor implements Waiter, Starter, Asker {
 
   mayGoOn(): boolean {
     const tenant = this.options.mayDeliver() ? this.lookUp() : undefined;
-    // Undefined: it has changed, and is not known yet.
+    // Undefined: it has changed, and is still being loaded.
     return tenant !== undefined && !isPaused(tenant, this.tenantQueue.channel);
   }
 
@@ -170,17 +173,17 @@ export class TenantActor implements Waiter, Starter, Asker {
     this.become({ unansweredUntilMs: this.options.clock.monotonicMs() + engineLimits.retryBaseMs });
   }
 
-  /** A job's outcome is on disk. */
+  /** Removes a job whose outcome is on disk. */
   settled(job: QueuedJob): void {
     const { open, openBytes } = this.state;
     this.become({ open: open - 1, openBytes: openBytes - job.payload.length });
-    // It is idle once its pace is forgotten.
+    // It is idle once its pace no longer depends on past deliveries.
     const paceMs = isDone(this.state) ? this.pacer.settledInMs(this.options.clock.monotonicMs()) : 0;
     if (paceMs > 0) this.lookIn(paceMs);
     this.options.onChange(this);
   }
 
-  /** Ends a job that waits here. One that it does not have, or that has begun, stays as it is. */
+  /** Ends a job that waits here. A job that is not here, or has begun, stays as it is. */
   cancel(jobId: string): void {
     const job = this.state.waiting.find((each) => each.jobId === jobId);
     if (job === undefined || !this.options.mayDeliver()) return;
@@ -198,7 +201,7 @@ export class TenantActor implements Waiter, Starter, Asker {
 
   contend(): void {
     if (this.waitingJobs === 0) return;
-    // `isReady` checks whether this is still the right place.
+    // `isReady` checks whether this is still the right scheduler.
     if (this.place === this.options.slots.prompt) return this.place.contend(this);
     const tenant = this.lookUp();
     if (tenant !== undefined && this.steer(tenant)) this.moveTo(this.chooseScheduler(tenant));
@@ -220,7 +223,7 @@ export class TenantActor implements Waiter, Starter, Asker {
     if (place !== lane) return this.moveTo(place);
     const awayMs = clock.monotonicMs() - lane.awaySinceMs;
     const ended = this.hear({ kind: "away", tenant, why: lane.awayWhy, awayMs });
-    // Other actors may now have room.
+    // Other actors may now have memory for jobs.
     if (ended.length > 0) this.options.onChange(this);
   }
 
@@ -241,7 +244,7 @@ export class TenantActor implements Waiter, Starter, Asker {
     const planMs = this.pacer.waitMs(this.options.clock.monotonicMs(), tenant?.plan.deliveriesPerSecond ?? null);
     const actions = this.hear({ kind: "offered", left, isOld: this.isOld(job), planMs });
     if (!actions.some(({ kind }) => kind === "start")) return false;
-    // Last: asking the channel reserves a turn for the tenant, which it should then be able to use.
+    // Last: checking the channel's pace reserves a turn for the tenant, which it should then be able to use.
     if (tenant !== null && this.isThrottled(tenant)) return false;
     this.chosen = { tenant, isLimited: left < Number.POSITIVE_INFINITY };
     return true;
@@ -260,7 +263,7 @@ export class TenantActor implements Waiter, Starter, Asker {
     if (this.planPull() !== null) this.options.onChange(this);
   }
 
-  /** What its jobs wait for, as of its last look at them. */
+  /** The reason why its jobs wait, as of its last check. */
   get waits(): QueueWait {
     const { hold } = this.state;
     const { lane } = this.way;
@@ -270,7 +273,7 @@ export class TenantActor implements Waiter, Starter, Asker {
     return "untilMs" in hold && hold.untilMs > this.options.clock.monotonicMs() ? "pace" : "turn";
   }
 
-  /** The same in the words of `explain`, with the time until then. */
+  /** Returns the same in the terms of `explain`, with the time until then. */
   whyWaits(): OwnersAnswer {
     const { clock } = this.options;
     const { waits, state, way } = this;
@@ -323,7 +326,7 @@ export class TenantActor implements Waiter, Starter, Asker {
         return this.lookIn(action.forMs);
       case "wait":
         return this.lookIn(action.forMs);
-      // Whoever asked goes on with these.
+      // The caller continues with these.
       case "read":
       case "start":
     }
@@ -340,7 +343,7 @@ export class TenantActor implements Waiter, Starter, Asker {
     place.contend(this);
   }
 
-  /** Where the tenant's jobs wait for their turn. */
+  /** Returns the scheduler or lane in which the tenant's jobs wait for their turn. */
   private chooseScheduler(tenant: Tenant | null): FairScheduler | RelayLane {
     const { slots } = this.options;
     if (tenant !== this.way.tenant) this.way = { tenant, lane: tenant === null ? null : slots.getLane(tenant) };
@@ -348,7 +351,10 @@ export class TenantActor implements Waiter, Starter, Asker {
     return lane === null || lane.takesPromptly(this) ? slots.prompt : lane;
   }
 
-  /** The tenant (null: it is gone), or undefined while the lookup is in flight; the actor contends again afterwards. */
+  /**
+   * Returns the tenant (null: it is gone), or undefined while the lookup is in flight; the actor contends again
+   * afterwards.
+   */
   private lookUp(): Tenant | null | undefined {
     return this.loaded === undefined ? this.options.lookups.find(this.tenantQueue.tenantId, this) : this.loaded;
   }
@@ -359,14 +365,14 @@ export class TenantActor implements Waiter, Starter, Asker {
     this.alarm = this.options.clock.setTimer(Math.ceil(delayMs), () => this.lookAgain());
   }
 
-  /** The actor's tenant, its turn or another day may have come. */
+  /** The tenant, the actor's turn or another day may have come. */
   private lookAgain(): void {
     if (this.isClosed) return;
     this.contend();
     this.options.onChange(this);
   }
 
-  /** Does what operators have decided about the tenant's jobs. False: nothing may start. */
+  /** Carries out operators' decisions about the tenant's jobs. False: no job may start. */
   private steer(tenant: Tenant | null): boolean {
     const mayEnd = this.waitingJobs > 0 && this.options.mayDeliver();
     this.hear({ kind: "found", tenant, channel: this.tenantQueue.channel, mayEnd });
@@ -379,8 +385,8 @@ export class TenantActor implements Waiter, Starter, Asker {
   }
 
   /**
-   * Deliveries that the day's allowance still lets it start, including those of the jobs that wait here. 0 also until
-   * the allowance is known.
+   * Returns how many deliveries the day's allowance still permits, including those of the jobs that wait here. Also 0
+   * until the allowance is known.
    */
   private left(tenant: Tenant | null): number {
     const { tenantQueue, allowances, clock } = this.options;

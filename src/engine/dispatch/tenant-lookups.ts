@@ -3,7 +3,7 @@ import type { Tenant, TenantDirectory } from "../../domain/tenants/tenant.ts";
 /** Tenants that the process's actors load at one time. */
 const LOADS_MAX = 256;
 
-/** Waits for a tenant: told once, with the tenant (null: it is gone), or that loading failed. */
+/** Waits for a tenant: called once, with the tenant (null: it is gone), or with the failure to load it. */
 export interface Asker {
   tenantLoaded(tenant: Tenant | null): void;
   tenantAway(): void;
@@ -21,7 +21,7 @@ export class TenantLookups {
 
   constructor(private readonly directory: TenantDirectory) {}
 
-  /** The tenant, null if it is gone, or undefined: then the asker is told later, once. */
+  /** Returns the tenant, null if it is gone, or undefined: then the asker is called later, once. */
   find(tenantId: string, asker: Asker): Tenant | null | undefined {
     if (this.loading.has(asker) || this.waiting.has(asker)) return undefined;
     if (this.loads >= LOADS_MAX) {
@@ -40,7 +40,7 @@ export class TenantLookups {
     return undefined;
   }
 
-  /** The asker no longer waits. */
+  /** Removes an asker that no longer waits. */
   forget(asker: Asker): void {
     this.waiting.delete(asker);
     this.loading.delete(asker);

@@ -1,9 +1,9 @@
-/** An entry's place in the heap that it is in. */
+/** An entry's position in its heap. */
 export interface HeapEntry {
   place: number;
 }
 
-/** A binary heap whose entries know their places: any of them leaves as fast as the first. */
+/** A binary heap whose entries know their positions, so that any of them can be removed as fast as the first. */
 export class TurnHeap<E extends HeapEntry> {
   private readonly entries: E[] = [];
 

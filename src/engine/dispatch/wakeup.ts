@@ -1,6 +1,8 @@
 import type { Clock } from "../../domain/clock.ts";
 
-/** Lets one loop sleep until news arrives. News that arrives while the loop is awake ends its next sleep at once. */
+/**
+ * Lets one loop sleep until a notification arrives. A notification while the loop is awake ends its next sleep at once.
+ */
 export class Wakeup {
   private hasNews = false;
   private wake: (() => void) | null = null;
@@ -12,7 +14,7 @@ export class Wakeup {
     this.wake?.();
   }
 
-  /** Resolves on news, after `timeoutMs` at the latest. */
+  /** Resolves on a notification, at the latest after `timeoutMs`. */
   async sleep(timeoutMs: number): Promise<void> {
     if (!this.hasNews) {
       await new Promise<void>((resolve) => {

@@ -7,21 +7,21 @@ export interface LeaseTerm {
   readonly lease: Lease;
   readonly shard: number;
   /**
-   * Aborts when the term must end, for whatever reason: begin nothing new, hand over the work in flight, then return.
+   * Aborts when the term must end, for whatever reason: begin no new work, hand over the work in flight, then return.
    */
   readonly closing: AbortSignal;
   /** Aborts (together with `closing`) when the lease is lost: another owner is already acting. */
   readonly lost: AbortSignal;
   /**
-   * Whether no other process can hold the lease now. False while that is in doubt, because renewals get no answer: then
-   * nothing new may begin, but nothing has to be broken off. The doubt ends with a successful renewal, or with `lost`.
+   * Whether no other process can have the lease now. False while that is in doubt, because renewals get no answer: then
+   * no new work may begin, but work in flight may continue. The doubt ends with a successful renewal, or with `lost`.
    */
   isSurelyHeld(): boolean;
-  /** Resolves with true once the lease is surely held (at once if it is), with false when the term must end instead. */
+  /** Resolves to true once the lease is surely held (at once if it is), to false when the term must end instead. */
   whenSurelyHeld(): Promise<boolean>;
 }
 
-/** A term as its keeper controls it. */
+/** A term with the operations of its keeper. */
 export class KeptTerm implements LeaseTerm {
   private readonly closer = new AbortController();
   private readonly loser = new AbortController();
@@ -64,7 +64,10 @@ export class KeptTerm implements LeaseTerm {
     return new Promise((resolve) => this.doubters.push(resolve));
   }
 
-  /** A renewal sent at `sentAtMs` (monotonic) succeeded: nobody had taken the lease over before it was carried out. */
+  /**
+   * Records that a renewal sent at `sentAtMs` (monotonic) succeeded: no other process had taken the lease before it was
+   * carried out.
+   */
   extend(sentAtMs: number): void {
     this.heldUntilMs = Math.max(this.heldUntilMs, heldUntil(sentAtMs));
     if (this.isSurelyHeld()) this.answerDoubters(true);

@@ -14,14 +14,14 @@ const RELEASE_TRIES_MAX = 3;
 export interface ShardKeeperOptions {
   readonly leases: Leases;
   readonly role: LeaseRole;
-  /** Names this process among all that play the role; changes at every start. */
+  /** Identifies this process among all in the role; changes at every start. */
   readonly owner: string;
   readonly shards: number;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   /**
-   * Does a term's work. Resolves when the shard may be handed over: the term was closed or lost, and everything is
-   * written.
+   * Does a term's work. Resolves when the shard may be handed over: the term was closed or lost, and all writes are
+   * done.
    */
   onTerm(term: LeaseTerm): Promise<void>;
 }
@@ -32,14 +32,14 @@ export interface ShardKeeperOptions {
  *
  * Invariants:
  * K1. A lease is surely held for its length less a margin, counted on the monotonic clock from when its last successful
- *     renewal was sent. After that it is in doubt: nothing begins, nothing is broken off, renewing goes on.
+ *     renewal was sent. After that it is in doubt: no work begins, none is broken off, renewing goes on.
  * K2. A term is lost when a renewal is refused: another owner has been granted the lease. It never comes back.
- * K3. A process takes another's lease only after it has seen the lease unchanged for its whole length, by looks that
+ * K3. A process takes another's lease only after it has seen the lease unchanged for its whole length, by reads that
  *     were all answered (`SignsOfLife`), and only if it is still unchanged. A takeover therefore comes after K1 has
- *     ended for the owner, and a silence of the store, however long, takes no lease from anybody.
+ *     ended for the owner, and a silence of the store, however long, takes no lease from its owner.
  * K4. A shard has at most one term here; a closing term is renewed until its work is over, and then released at once.
- * K5. No unanswered call stops the others: each has a deadline. A lease whose acquisition got no answer belongs to
- *     nobody, and is watched like a dead owner's.
+ * K5. An unanswered call does not block the others: each has a deadline. A lease whose acquisition got no answer counts
+ *     as unowned, and is watched like a dead owner's.
  * K6. A process that stops leaves the count before anything else, so that the others take the shards that it releases.
  */
 export class ShardKeeper {
@@ -47,7 +47,8 @@ export class ShardKeeper {
   private readonly otherLeases = new SignsOfLife<number, LeaseState>(isSameLease);
   private readonly otherMembers = new SignsOfLife<string, number>((a, b) => a === b);
   /**
-   * When this process may compete for a shard again whose work ended here unasked: errors must not cause a busy loop.
+   * When this process may compete again for a shard whose work ended here unexpectedly: errors must not cause a busy
+   * loop.
    */
   private readonly restingUntilMs = new Map<number, number>();
   private readonly stopping = new AbortController();
@@ -59,7 +60,7 @@ export class ShardKeeper {
 
   constructor(private readonly options: ShardKeeperOptions) {}
 
-  /** The shards that it holds. */
+  /** The shards that this process holds. */
   get shards(): readonly number[] {
     return [...this.terms.keys()];
   }
@@ -91,7 +92,7 @@ export class ShardKeeper {
     await resigned;
   }
 
-  /** Ends with `stopping`. */
+  /** Ends when `stopping` aborts. */
   private async compete(): Promise<void> {
     const { leases, role, shards, clock } = this.options;
     const unsubscribe = leases.onRelease((released) => {
@@ -140,7 +141,9 @@ export class ShardKeeper {
     }
   }
 
-  /** Closes all but `kept` of the terms that are not closing yet. The youngest go first: they have done the least. */
+  /**
+   * Closes all but `kept` of the terms that are not closing yet, the youngest first: they have done the least work.
+   */
   private closeTerms(kept: number): void {
     const open = this.openTerms();
     for (const term of open.slice(kept)) term.close();
@@ -224,7 +227,7 @@ export class ShardKeeper {
     }
   }
 
-  /** The call's answer, or null if it failed, gave none in time, or `signal` aborted. */
+  /** Returns the call's answer, or null if it failed, did not answer in time, or `signal` aborted. */
   private async ask<T>(name: string, call: () => Promise<T>, signal?: AbortSignal): Promise<T | null> {
     const { clock, telemetry, role } = this.options;
     const settled = new AbortController();

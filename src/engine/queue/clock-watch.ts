@@ -2,20 +2,22 @@ import type { Clock } from "../../domain/clock.ts";
 import { limits } from "../../domain/limits.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 
-/** What a pull says of the clocks. */
+/** The clock readings of a pull. */
 export interface HeardClocks {
   readonly redisMs: number;
   readonly shardTimeMs: number;
-  /** When the pull was asked for, by this process's clock. */
+  /** When the pull was requested, by this process's clock. */
   readonly askedMs: number;
 }
 
-/** Clocks that have not been found apart for so long agree again. */
+/** Clocks agree again if they have not differed for this long. */
 const AGREED_MS = 60_000;
 
-/** Tells, once for all shards, that the clocks of Redis, of this process and of a shard are apart: one of them is wrong. */
+/**
+ * Reports, once for all shards, that the clocks of Redis, of this process and of a shard differ: one of them is wrong.
+ */
 export class ClockWatch {
-  /** When they were last found apart; null: they agree. */
+  /** When they last differed; null: they agree. */
   private apartAtMs: number | null = null;
   private hasCounted = false;
 
@@ -53,7 +55,7 @@ export class ClockWatch {
     }
   }
 
-  /** An alarm sees the first jump only if the count began before it. */
+  /** An alarm notices the first increase only if the count existed before it. */
   private begin(): void {
     this.hasCounted = true;
     this.telemetry.count("clock_jumps", {}, 0);

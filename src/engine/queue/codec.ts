@@ -27,10 +27,10 @@ import { ERASED_NAME } from "../../domain/tenants/suppressions.ts";
 import { isJsonObject, type JsonObject } from "../../domain/texts/json.ts";
 import { countExtraBytes, extrasOfStored, type JobExtras, readExtras, withExtras } from "./extras.ts";
 
-/** A channel as the queue writes it. */
+/** The queue's representation of a channel. */
 export interface QueuedChannel {
   readonly name: ChannelName;
-  /** One lower-case letter, its own. It is in stored jobs, so it never changes. */
+  /** A unique lower-case letter. It is in stored jobs, so it never changes. */
   readonly letter: string;
 }
 
@@ -38,7 +38,9 @@ export interface QueuedChannel {
  * How jobs are written in Redis. One letter a word: a record of a queued job is about forty bytes.
  */
 
-/** The letters of the channels that this process knows. Throws where two channels share one, or it is no letter. */
+/**
+ * The letters of the channels that this process supports. Throws if two channels share one, or one is not a letter.
+ */
 export class ChannelLetters {
   readonly names: readonly ChannelName[];
   private readonly letters: ReadonlyMap<ChannelName, string>;
@@ -95,13 +97,13 @@ const decodeStatusLetter = byLetter(STATUS_LETTER);
 /** Pending although its entry was pulled: a job that is suppressed or refused before its delivery was never running. */
 export const HELD_PENDING = "q";
 const SCREENING = "q";
-/** Begins the line of a report that waits for the job's end: it is announced only then. */
+/** Begins the line of a report that waits for the job's end: it is published only then. */
 const KEPT = "!";
 /** Begins the line of a job's result. */
 const RESULT = "=";
-/** In the place of an entry's id: the job waits for the time (unix ms) behind it. */
+/** Replaces an entry's id: the job waits for the time (unix ms) behind it. */
 const LATER = "~";
-/** Takes the place of a suppression's reason: according to a report, the provider has the message. */
+/** Replaces a suppression's reason: according to a report, the provider has the message. */
 const REPORTED = "!";
 
 /**
@@ -146,7 +148,7 @@ export const FORMAT_IN_LUA = {
   CLOCKS_APART_MS: limits.clocksApartMs,
 } as const;
 
-/** JSON text, or nothing for the empty object, which most results are. */
+/** Encodes a result as JSON text, or "" for the empty object, which most results are. */
 export function encodeResult(result: JsonObject): string {
   const text = JSON.stringify(result);
   return text === "{}" ? "" : text;
@@ -159,7 +161,7 @@ function decodeResult(text: string): JsonObject {
   return value;
 }
 
-/** The record's text, as `prelude.lua` describes it. */
+/** Encodes the record's text, as described in `prelude.lua`. */
 export function encodeRecord(letters: ChannelLetters, record: JobRecord): string {
   const { began, tries = [] } = record;
   const state = `${letters.toLetter(record.channel)}${STATUS_LETTER[record.status]}`;
@@ -175,7 +177,7 @@ export function encodeRecord(letters: ChannelLetters, record: JobRecord): string
   return [head, ...lines, ...(result === "" ? [] : [`${RESULT}${result}`])].join("\n");
 }
 
-/** `getCursor` gives the last entry that was pulled from the tenant's queue of a channel, "" for none. */
+/** `getCursor` returns the last entry that was pulled from the tenant's queue of a channel, "" for none. */
 export function decodeRecord(
   letters: ChannelLetters,
   jobId: string,
@@ -209,7 +211,7 @@ export function decodeRecord(
 }
 
 function decodeTries(text: string): readonly Attempt[] {
-  // Written by settle.lua, from what encodeSettlement gives it.
+  // Written by settle.lua, from the output of `encodeSettlement`.
   return text === "" ? [] : text.split("\t").map((one) => JSON.parse(one) as Attempt);
 }
 
@@ -237,19 +239,22 @@ function compareEntryIds(a: string, b: string): number {
   return Number(aMs) - Number(bMs) || Number(aSeq) - Number(bSeq);
 }
 
-/** A tenant queue's name: "<tenant>/<channel>". */
+/** Encodes a tenant queue's name: "<tenant>/<channel>". */
 export function encodeTenantQueue(letters: ChannelLetters, { tenantId, channel }: TenantQueue): string {
   return `${tenantId}/${letters.toLetter(channel)}`;
 }
 
-/** Those of known channels: the jobs of others wait for a process that knows theirs, as a newer release may. */
+/**
+ * Decodes the tenant queues of known channels: the jobs of other channels, from a newer release for example, wait for a
+ * process that supports them.
+ */
 export function decodeTenantQueues(letters: ChannelLetters, tenantQueues: readonly string[]): TenantQueue[] {
   return tenantQueues
     .filter((tenantQueue) => letters.knows(tenantQueue.slice(-1)))
     .map((tenantQueue) => ({ tenantId: tenantQueue.slice(0, -2), channel: letters.toChannel(tenantQueue.slice(-1)) }));
 }
 
-/** The queue entry of a new job. */
+/** Encodes the queue entry of a new job. */
 export function encodeEntry(letters: ChannelLetters, job: NewJob): string {
   const { jobId, channel, recipient, needsScreening, template, stored } = job;
   const payload = withExtras(job.payload, job);
@@ -260,7 +265,7 @@ export function encodeEntry(letters: ChannelLetters, job: NewJob): string {
   return `${head}${named}\t${stored.sha256} ${stored.bytes}${extrasOfStored(job)}\n${payload}`;
 }
 
-/** A job's queue entry as accept.lua takes it, with the time that it is to be sent at, or how long it waits. */
+/** Encodes a job's queue entry for accept.lua, with the time at which it is to be sent, or its waiting time. */
 export function encodeTimed(entry: string, job: Pick<NewJob, "dueMs" | "fallback">, nowMs: number): string {
   const { dueMs } = job;
   if (dueMs === undefined) return entry;
@@ -269,17 +274,17 @@ export function encodeTimed(entry: string, job: Pick<NewJob, "dueMs" | "fallback
   return waitMs > 0 ? `${LATER}${Math.round(dueMs)} -${waitMs} ${entry}` : entry;
 }
 
-/** The bytes of a job's payload that count in its tenant's share, as `payload_bytes` counts its entry. */
+/** Returns the bytes of a job's payload that count in its tenant's share, as `payload_bytes` counts its entry. */
 export function countPayloadBytes(job: Pick<KeptContent, "payload" | "stored" | keyof JobExtras>): number {
   return job.stored === undefined ? Buffer.byteLength(job.payload) + countExtraBytes(job) : job.stored.bytes;
 }
 
-/** The queue entry of a job that is retried; the script writes its count. */
+/** Encodes the queue entry of a job that is retried; the script writes its count. */
 export function encodeRetried(letters: ChannelLetters, { job: { jobId, channel }, content }: Retry): string {
   return encodeEntry(letters, { ...content, jobId, channel, idempotency: null });
 }
 
-/** The content of a failed job, from its entry as it was when the job ended. */
+/** Decodes the content of a failed job from its entry at the job's end. */
 export function decodeKept(letters: ChannelLetters, entry: string): KeptContent {
   const job = decodeEntry({ letters, tenantId: "" }, "", entry, "");
   const { recipient, needsScreening, template, payload, stored, traceparent, attempts, waits = 0 } = job;
@@ -300,10 +305,11 @@ export function decodeKept(letters: ChannelLetters, entry: string): KeptContent 
 }
 
 /**
- * `entry` is `<job id> <channel><attempts>[+<waits>][q] <recipient>[\t<template>[\t<sha256> <bytes>]]\n<payload>`: the "q"
- * if the job still has to be screened, the template as JSON text, "" for none, and the digest and size of a payload that
- * is stored elsewhere; `extras.ts` says what begins the payload, or follows the size. `mark` is the reason for which its
- * recipient is suppressed (behind a blank the topic, if it is for that alone), "!" if the job is reported, or "", and of a job that was retried `@<unix ms>` behind it.
+ * `entry` is `<job id> <channel><attempts>[+<waits>][q] <recipient>[\t<template>[\t<sha256> <bytes>]]\n<payload>`: the
+ * "q" if the job still has to be screened, the template as JSON text, "" for none, and the digest and size of a payload
+ * that is stored elsewhere; `extras.ts` describes the beginning of the payload, or the text after the size. `mark` is
+ * the reason for which its recipient is suppressed (behind a blank the topic, if it is for that alone), "!" if the job
+ * is reported, or "", and of a job that was retried `@<unix ms>` behind it.
  */
 export function decodeEntry(
   { letters, tenantId }: { readonly letters: ChannelLetters; readonly tenantId: string },
@@ -333,7 +339,10 @@ export function decodeEntry(
   };
 }
 
-/** The reason for which a job's recipient is suppressed ("" none), behind a blank the topic that it is for, or REPORTED. */
+/**
+ * Decodes the reason for which a job's recipient is suppressed ("" none), behind a blank the topic that it is for, or
+ * REPORTED.
+ */
 export function decodeNews(said: string): JobNews {
   if (said === REPORTED) return { suppressed: null, isReported: true };
   if (said === "") return { suppressed: null };
@@ -342,7 +351,7 @@ export function decodeNews(said: string): JobNews {
   return { suppressed: suppressionReason(said.slice(0, blank)), suppressedTopic: said.slice(blank + 1) };
 }
 
-/** Takes JSON text, which is the name itself in quotes unless something in it is escaped. */
+/** Decodes JSON text, which is the name itself in quotes unless it contains escapes. */
 function decodeTemplate(text: string): string {
   return text.includes("\\") ? String(JSON.parse(text)) : text.slice(1, -1);
 }
@@ -358,8 +367,8 @@ export function suppressionReason(text: string): EndReason {
 
 /**
  * A line of the outbox: `[tenant, job, channel, event id, type, result]`; if the event ended the job, also the job's
- * status, attempts, result, template (null: none), recipient, tries and what few jobs have, the last ones only if needed. A
- * former release reads the members that it knows.
+ * status, attempts, result, template (null: none), recipient, tries and rare members, the last ones only if needed. A
+ * former release reads the members that it supports.
  */
 type OutboxLine = [string, string, string, number, string, JsonObject, string?, number?, JsonObject?, ...Ending];
 type Ending = [(string | null)?, string?, (readonly Attempt[])?, RowRest?];
@@ -367,7 +376,7 @@ interface RowRest {
   readonly began?: number;
   /** The entry of a failed job. */
   readonly kept?: string;
-  /** As `encodeTags` writes them. */
+  /** As written by `encodeTags`. */
   readonly tags?: string;
 }
 

@@ -4,7 +4,7 @@ import { TransportError, UnavailableError } from "../../domain/errors.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import { extractHost } from "../../domain/texts/host.ts";
 
-/** Where Redis is: one server by URL or unix socket, or the seeds of a cluster. */
+/** The address of Redis: one server by URL or unix socket, or the seeds of a cluster. */
 export type RedisAddress =
   | { readonly kind: "url"; readonly url: string }
   | { readonly kind: "socket"; readonly path: string }
@@ -20,7 +20,7 @@ const COMMAND_TIMEOUT_MS = 5_000;
 /** How often an idle connection is pinged: otherwise the next command would discover that it is dead. */
 const PING_MS = 1_000;
 
-/** Opens connections to one Redis. When Redis is away it logs that once, however many connections notice. */
+/** Opens connections to one Redis. When Redis is away it logs that once, however many connections are affected. */
 export class RedisConnector {
   private readonly away = new Set<RedisConnection>();
 
@@ -32,17 +32,17 @@ export class RedisConnector {
 
   /**
    * Opens a connection that reconnects by itself. A command that was in flight when the connection broke is not resent
-   * automatically: it rejects, because only its caller knows how to repeat it safely. A connection whose other end has
-   * gone silently is replaced within `COMMAND_TIMEOUT_MS` and `PING_MS`, in use or not.
+   * automatically: it rejects, because only its caller knows how to repeat it safely. A connection whose peer has
+   * disappeared silently is replaced within `COMMAND_TIMEOUT_MS` and `PING_MS`, in use or not.
    */
   connect(): RedisConnection {
     return this.watched(open(this.address));
   }
 
   /**
-   * Opens a connection for subscriptions. In a cluster every node passes on what is published at any, so it goes to one node, and
-   * after each break to another: the cluster client's own connection for this has no deadline, and does not notice that it is
-   * silent. `peer` is a connection of `connect`, and knows the nodes.
+   * Opens a connection for subscriptions. In a cluster every node forwards the messages published at any other, so the
+   * connection goes to one node, and after each break to another: the cluster client's own subscription connection has
+   * no deadline, and does not detect that it is silent. `peer` is a connection from `connect`, whose nodes are used.
    */
   connectToHear(peer: RedisConnection): Redis {
     const { address } = this;
@@ -76,7 +76,7 @@ export class RedisConnector {
 
 const OPTIONS = {
   autoResendUnfulfilledCommands: false,
-  // It asks once, and whatever becomes of that leaves the connection deaf (`hearNews`).
+  // The client resubscribes once, and if that fails, the connection receives no messages (`hearNews`).
   autoResubscribe: false,
   // A server that has become a replica refuses writes as long as its connections last. Where the address leads to the new
   // master, only another connection gets there.
@@ -114,15 +114,16 @@ function openCluster(urls: readonly string[]): Cluster {
   return cluster.on("+node", rejectSentOnBreak).on("+node", expectAskingToFail);
 }
 
-/** Those of a connection: commands that it has not sent, and that were sent and have no reply. */
+/** The queues of a connection: commands that were not sent, and commands that were sent and have no reply. */
 type Queues = "offlineQueue" | "commandQueue";
 
 /**
- * Rejects what was sent to a node, when its connection breaks, with another error than what was not. A cluster's client sends again
- * what was rejected with "Connection is closed", without a word to the caller, who alone knows how to repeat it safely.
+ * When a node's connection breaks, rejects commands that were sent with another error than commands that were not. A
+ * cluster's client silently resends commands that were rejected with "Connection is closed", although only the caller
+ * knows how to repeat them safely.
  */
 function rejectSentOnBreak(node: Redis): void {
-  // Its types call the method private, and there is no other place where the two can be told apart.
+  // Its types declare the method private, but the two can be distinguished only here.
   const flushing = node as unknown as { flushQueue(error: Error, queues?: Partial<Record<Queues, boolean>>): void };
   const flush = flushing.flushQueue.bind(node);
   flushing.flushQueue = (error, queues) => {
@@ -132,9 +133,9 @@ function rejectSentOnBreak(node: Redis): void {
 }
 
 /**
- * While a slot moves, the client announces a command with ASKING, and takes no notice of how that ends: on a broken connection it
- * would be a rejection that nobody handles, which only spares a process whose main module still awaits something. The command itself
- * fails with it.
+ * Handles the rejection of ASKING. While a slot moves, the client sends ASKING before a command and ignores its result:
+ * on a broken connection that would be an unhandled rejection, which is harmless only while the main module still
+ * awaits something. The command itself fails with it.
  */
 function expectAskingToFail(node: Redis): void {
   const ask = node.asking.bind(node);
@@ -160,14 +161,14 @@ function openAnyNode(urls: readonly string[], cluster: Cluster): Redis {
     return reconnectDelayMs(times);
   };
   const connection: Redis = new Redis(urls[0] ?? "", { ...OPTIONS, retryStrategy });
-  // It may have left the cluster, and hears nothing then.
+  // It may have left the cluster, and then receives no messages.
   cluster.on("-node", ({ options: { host, port } }: Redis) => {
     if (host === connection.options.host && port === connection.options.port) connection.disconnect(true);
   });
   return connection;
 }
 
-/** Replies that say that the command was refused before it did anything. */
+/** Replies to a command that was refused before it had any effect. */
 const REFUSALS = /^(OOM|LOADING|BUSY|MISCONF|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS)\b/;
 
 /** Translates a rejected command for the engine. Anything but a refusal or a broken connection is a bug. */
@@ -180,7 +181,10 @@ export function redisFailure(error: unknown): Error {
   return new TransportError("the queue did not answer", { cause: error });
 }
 
-/** What each command of the pipeline answered. Rejects if any of them failed, which the pipeline itself only tells beside its answer. */
+/**
+ * Executes the pipeline and returns the answer of each command. Rejects if any of them failed, which the pipeline
+ * itself reports only beside its answer.
+ */
 export async function executePipeline(pipeline: ChainableCommander): Promise<readonly unknown[]> {
   const replies = await pipeline.exec().catch((error: unknown) => Promise.reject(redisFailure(error)));
   return (replies ?? []).map(([error, answer]) => {

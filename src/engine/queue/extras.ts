@@ -3,14 +3,14 @@ import { decodeTags, encodeTags, type Tag } from "../../domain/jobs/tags.ts";
 import { TRACEPARENT_CHARS } from "../../domain/tracing.ts";
 
 /**
- * What the engine itself has to know of few jobs. It travels with the payload, and not in the entry's head, because a
- * former release reads each field of the head strictly and ignores members of a payload that it does not know.
+ * Data for the engine that only few jobs have. It is part of the payload and not of the entry's head, because a former
+ * release reads each field of the head strictly and ignores unknown members of a payload.
  *
- * A payload begins with the members that there are, in this order: `{"$trace":"<traceparent>","$job":"<extras>",`. Of a
- * payload that is stored elsewhere they follow digest and size, each behind a tab: `<traceparent or nothing>`,
- * `<extras>`. Extras are `<tags>|<due unix ms>`, either of which may be missing, and of a fallback `|<fallback>`
- * behind them (`encodeFallback`). A topic comes last, as the member `"$topic":"<topic>",` or behind one more tab. A payload that is
- * no object with members carries none.
+ * A payload begins with those members that are present, in this order: `{"$trace":"<traceparent>","$job":"<extras>",`.
+ * If the payload is stored elsewhere, they follow digest and size, each behind a tab: `<traceparent or empty>`,
+ * `<extras>`. Extras are `<tags>|<due unix ms>`, either of which may be missing, and of a fallback `|<fallback>` behind
+ * them (`encodeFallback`). A topic comes last, as the member `"$topic":"<topic>",` or behind one more tab. A payload
+ * that is no object with members carries none.
  */
 export interface JobExtras {
   readonly traceparent?: string;
@@ -26,7 +26,7 @@ const TOPIC_BEFORE = '{"$topic":"';
 const AFTER = '",';
 const TRACE_END = TRACE_BEFORE.length + TRACEPARENT_CHARS;
 
-/** The payload with its job's extras. */
+/** Returns the payload with its job's extras. */
 export function withExtras(payload: string, job: JobExtras): string {
   if (job.traceparent === undefined && job.topic === undefined && !hasExtras(job)) return payload;
   if (!payload.startsWith('{"')) return payload;
@@ -35,7 +35,7 @@ export function withExtras(payload: string, job: JobExtras): string {
   return job.traceparent === undefined ? extras : TRACE_BEFORE + job.traceparent + AFTER + extras.slice(1);
 }
 
-/** What follows the size of a payload that is stored elsewhere. */
+/** Returns the text that follows the size of a payload that is stored elsewhere. */
 export function extrasOfStored(job: JobExtras): string {
   const { traceparent = "", topic } = job;
   const extras = hasExtras(job) ? extrasText(job) : "";
@@ -44,7 +44,7 @@ export function extrasOfStored(job: JobExtras): string {
   return `\t${traceparent}\t${extras}`;
 }
 
-/** Bytes that its extras add to a job's payload. */
+/** Returns the number of bytes that its extras add to a job's payload. */
 export function countExtraBytes(job: JobExtras): number {
   const trace = job.traceparent === undefined ? 0 : TRACE_END + AFTER.length - 1;
   const about = job.topic === undefined ? 0 : TOPIC_BEFORE.length + Buffer.byteLength(job.topic) + AFTER.length - 1;

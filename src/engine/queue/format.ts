@@ -9,15 +9,15 @@ import { Script } from "./script.ts";
 import migrateLua from "./verbs/migrate.lua" with { type: "text" };
 
 /**
- * The format of the queue in Redis. A process that does not know a queue's format does not touch it: it would miss
+ * The format of the queue in Redis. A process that does not support a queue's format does not touch it: it would miss
  * data, and write data that others cannot read. Format 1 had no marker; its leases expired, its records left by the
  * bucket, and payloads of failed jobs stayed. Format 2 kept tenants' loads and rate windows in two hashes.
  */
 export const QUEUE_FORMAT = 3;
 
 /**
- * How to treat a queue of an older format: `refuse` leaves it alone, because other processes may be using it. `unmarked`: the same, and
- * a queue without a marker has none because it was emptied while this release worked on it.
+ * How to treat a queue of an older format: `refuse` leaves it alone, because other processes may be using it.
+ * `unmarked`: the same, but a queue without a marker counts as emptied while this release was working on it.
  */
 export type FormatMode = "migrate" | "refuse" | "unmarked";
 
@@ -46,8 +46,8 @@ export class Meta {
   }
 
   /**
-   * Sets a field unless it is set already; returns its value afterwards. Reads first: a full Redis refuses this write even
-   * where it would change nothing, and a process that could not start could not drain it.
+   * Sets a field unless it is set already; returns its value afterwards. Reads first: a full Redis refuses this write
+   * even if it would not change the value, and a process that could not start could not drain it.
    */
   async claim(field: string, value: string): Promise<string> {
     const claimed = await this.connection.hget(META_KEY, field).catch(fail);
@@ -60,19 +60,19 @@ export class Meta {
     await this.setAll({ [field]: value });
   }
 
-  /** All or none. */
+  /** Sets all fields or none. */
   async setAll(fields: Readonly<Record<string, string>>): Promise<void> {
     await this.connection.hset(META_KEY, fields).catch(fail);
   }
 
-  /** The queue's id: the given one, if it has none yet. */
+  /** Returns the queue's id, which becomes the given one if it has none yet. */
   async name(id: string): Promise<string> {
     return String(await metaScript.run(this.connection, [META_KEY], ["name", id]));
   }
 
   /**
-   * Raises the mark of the queue with this id, notes the marks that other stores have by now, and returns its own. Null: another
-   * queue, or an empty one, is there in its place.
+   * Raises the mark of the queue with this id, records the current marks of other stores, and returns its own. Null:
+   * the queue was replaced by another, or by an empty one.
    */
   async mark(id: string, by: number, others: Readonly<Record<string, number>>): Promise<number | null> {
     const args = ["mark", id, by, ...Object.entries(others).flat()];
@@ -80,7 +80,7 @@ export class Meta {
     return mark === null ? null : Number(mark);
   }
 
-  /** The queue's format; an empty queue will be written in this release's format. */
+  /** Returns the queue's format; an empty queue will be written in this release's format. */
   async format(): Promise<number> {
     return Number((await this.read())[FORMAT] ?? (await this.formatOfUnmarked()));
   }
@@ -106,7 +106,7 @@ export class Meta {
     return QUEUE_FORMAT;
   }
 
-  /** In pieces, each safe to repeat: an interrupted migration starts over. The marker comes last. */
+  /** Works in pieces, each safe to repeat: an interrupted migration starts over. The marker comes last. */
   private async migrate(from: number): Promise<void> {
     this.telemetry.log("info", "migrating the queue to this release's format", { from, to: QUEUE_FORMAT });
     const args = [from, engineLimits.leaveTogetherMax];
@@ -129,7 +129,7 @@ export class Meta {
     this.telemetry.log("info", "the queue has this release's format", { format: QUEUE_FORMAT });
   }
 
-  /** All keys of all shards, in batches. */
+  /** Lists all keys of all shards, in batches. */
   private async *keys(): AsyncGenerator<readonly string[]> {
     const nodes: readonly Redis[] =
       this.connection instanceof Cluster ? this.connection.nodes("master") : [this.connection];

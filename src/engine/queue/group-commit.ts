@@ -7,7 +7,7 @@ export interface GroupCommitOptions<Item, Answer> {
   readonly itemsMax: number;
   readonly bytesMax: number;
   measureBytes(item: Item): number;
-  /** How much of `itemsMax` the item takes; by default 1. */
+  /** The share of `itemsMax` that the item uses; by default 1. */
   measureSize?(item: Item): number;
   /** Most calls in flight, by default one. With more, the store works on one call while the caller works on another. */
   readonly inFlightMax?: number;
@@ -42,7 +42,7 @@ export class GroupCommit<Item, Answer> {
  * Collects requests while a call to the store is in flight, and sends them as one call when it returns: a lone request
  * goes out at once, a hundred concurrent ones share one script call and one fsync.
  *
- * G1. One call is in flight at a time, or as many as `inFlightMax` says.
+ * G1. One call is in flight at a time, or up to `inFlightMax`.
  * G2. Items go out in the order in which they came.
  * G3. Each item is answered once.
  * G4. No more than `commitQueueMax` items wait, and none for longer than `commitWaitMs` before it is sent: an item that

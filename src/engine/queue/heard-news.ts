@@ -7,13 +7,16 @@ import { type ChannelLetters, decodeTenantQueues } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
 import { CANCEL_CHANNEL, CHANGED_CHANNEL, JOBS_CHANNEL, QUESTIONS_CHANNEL, RELEASED_CHANNEL } from "./keys.ts";
 
-/** What processes tell each other over publish and subscribe. All of it are hints: each may be lost. */
+/** The channels on which processes notify each other. All messages are hints: each may be lost. */
 const NEWS_CHANNELS = [JOBS_CHANNEL, CANCEL_CHANNEL, CHANGED_CHANNEL, RELEASED_CHANNEL, QUESTIONS_CHANNEL] as const;
 
-/** After a refusal; a connection that breaks is subscribed again as soon as it is back. */
+/** After a refusal; a broken connection is subscribed again as soon as it is back. */
 const ASK_AGAIN_MS = 1_000;
 
-/** Subscribes a connection to all news, and again whenever it has been replaced. Resolves when the subscriptions are active. */
+/**
+ * Subscribes a connection to all channels, and again whenever it has been replaced. Resolves when the subscriptions are
+ * active.
+ */
 export function hearNews(connection: Redis, clock: Clock): Promise<void> {
   return new Promise((resolve) => {
     const subscribe = () => {
@@ -50,7 +53,7 @@ type JobsListener = (shard: number) => void;
 /** Null: a plan has changed. */
 type ChangeListener = (tenantId: string | null) => void;
 
-/** Passes on what other processes say. */
+/** Forwards other processes' messages to listeners. */
 export class HeardNews {
   private readonly releases = new Set<ReleaseListener>();
   private readonly jobs = new Set<JobsListener>();
@@ -100,7 +103,7 @@ export class HeardNews {
   }
 }
 
-/** Returns how to take the listener back. */
+/** Returns a function that removes the listener. */
 function added<T>(listeners: Set<T>, listener: T): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);

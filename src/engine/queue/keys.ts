@@ -8,7 +8,7 @@ export function shardPrefix(shard: number): string {
   return `wb:{s${String(shard).padStart(2, "0")}}`;
 }
 
-/** The shard that a script names by its prefix. */
+/** Returns the shard of a prefix that a script returned. */
 export function shardOfPrefix(prefix: string): number {
   return Number(/\{s(\d+)\}$/.exec(prefix)?.[1]);
 }
@@ -22,7 +22,7 @@ export function jobBucket(jobId: string): string {
   return jobId.slice(0, 8) + jobId.slice(9, 12);
 }
 
-/** The rest of the job id: the record's field in its bucket. */
+/** Returns the rest of the job id: the record's field in its bucket. */
 export function jobField(jobId: string): string {
   return jobId.slice(12);
 }
@@ -40,7 +40,7 @@ export const RELEASED_CHANNEL = "wb:released";
 /** Questions to the owners of shards (questions.ts). */
 export const QUESTIONS_CHANNEL = "wb:asked";
 
-/** Of everything about processes. */
+/** The prefix of all keys about processes. */
 export const MEMBERS_PREFIX = "wb:{members}";
 
 export function beatsKey(role: LeaseRole): string {

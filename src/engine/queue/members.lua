@@ -1,4 +1,4 @@
--- The processes that play a role.
+-- The processes in a role.
 --
 -- KEYS[1]   the role's heartbeats (hash, process -> count)
 --

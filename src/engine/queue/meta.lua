@@ -1,4 +1,5 @@
--- What the queue tells the stores beside it of itself. It runs also while Redis is full: a process that could not start could not
+-- The queue's identity and mark, for the stores beside it. Also runs while Redis is full: a process that could not
+-- start could not
 -- drain it.
 --
 -- KEYS[1]   wb:{meta}

@@ -3,8 +3,8 @@ import { UnavailableError } from "../../domain/errors.ts";
 import { engineLimits } from "../limits.ts";
 
 /**
- * Lets messages of batches into the queue piece by piece: a few pieces at a time are in a call of a store or wait for the next.
- * So requests of their own never wait behind more than that, however many batches come at a time.
+ * Lets messages of batches into the queue piece by piece: a few pieces at a time are in a call to a store or wait for
+ * the next. So single requests never wait behind more than that, however many batches arrive at a time.
  *
  * No piece waits here for longer than `commitWaitMs`: one that is refused has had no effect.
  */
@@ -33,7 +33,7 @@ export class PieceTurns {
     });
   }
 
-  /** Hands the turn on. */
+  /** Passes the turn on. */
   private leave(place: Place): void {
     const oldestMs = this.clock.monotonicMs() - engineLimits.commitWaitMs;
     for (let next = place.waiting.shift(); next !== undefined; next = place.waiting.shift()) {

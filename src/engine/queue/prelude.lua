@@ -4,14 +4,14 @@
 --   P:box:<tenant queue>   stream  one entry per job, field p = "<job id> <channel><count> <recipient>\n<payload>";
 --                                  SCREENING after the count: pending until its content was screened; after the
 --                                  recipient a tab and the template as JSON text ("" none), and a tab, the SHA-256 and
---                                  the bytes of a payload that is stored elsewhere, each only if there is one; what
---                                  the engine itself knows of few jobs begins the payload, or follows these bytes
+--                                  the bytes of a payload that is stored elsewhere, each only if there is one; the
+--                                  job's extras begin the payload, or follow these bytes
 --                                  (extras.ts);
 --                                  ids "<n>-0" with n from the counter in P:tenants;
 --                                  a tenant queue's name is "<tenant>/<channel>": each channel of a tenant has its
 --                                  own, so that none waits for another
---   P:ready                set     tenant queues with entries that nobody has pulled
---   P:held                 set     tenant queues with entries that the owner knows of
+--   P:ready                set     tenant queues with entries that were not pulled
+--   P:held                 set     tenant queues with entries that were announced to the owner
 --   P:cursor               hash    tenant queue -> last entry that was pulled
 --   P:later                zset    job id -> when it is due (shard time, ms)
 --   P:parked               hash    job id -> "<tenant queue> <entry>" of a job that waits in P:later, for its retry or for
@@ -20,12 +20,13 @@
 --                                  token
 --   P:loans                hash    job id -> how long (ms) it was lent for, while it waits in P:later
 --   P:skew                 string  "<ms that the shard's time is ahead of Redis' clock> <the shard's time at the last pull>"
---   P:estimated-skew       string  the first of these by the estimate of an owner that was clearly behind, until it has said why:
+--   P:estimated-skew       string  the first of these by the estimate of an owner that was clearly behind, until it has
+--   reported why:
 --                                  expires after 45 s
 --   P:clocks-ahead         string  "<since> <until>", the shard's times of the first and the last pull in a row that found both Redis'
 --                                  clock and the owner's ahead of the shard's time
 --   P:jobs:<bucket>        hash    job records (below)
---   P:tenants              hash    tenant -> "<jobs> <bytes of their payloads>" that are unfinished, and of its rate
+--   P:tenants              hash    tenant -> "<jobs> <bytes of their payloads>" of unfinished jobs, and its rate
 --                                  window " <first slice> <total> <slice> <requests in that slice>";
 --                                  "" -> the number of the last queue entry
 --   P:outbox               stream  one entry per batch, field r = its rows, one JSON array per line; field c = their number
@@ -43,7 +44,8 @@
 --                                  ERASED_NAME -> that key; ERASED_JOB .. job id -> ERASED, for a job that ends because its
 --                                  recipient was erased; ERASED_JOB -> their number
 --   P:erased-copy:<tenant>:<SHA-256 of the recipient>
---                          string  when the recipient was erased (unix ms): what was accepted before goes to them no more as a copy
+--                          string  when the recipient was erased (unix ms): messages accepted before are no longer
+--                          copied to them
 --   P:suppressions-loaded  string  exists once P:suppressed:* hold all suppressions of the registry
 --   P:allowance:<tenant queue>:<day>
 --                          string  units taken from the tenant queue's allowance for a UTC day (days since 1970)
@@ -61,11 +63,12 @@
 -- Outside the shards are wb:{meta} (format.ts), wb:{members}:<role>:beats (members.lua), wb:{members}:status* (status.lua) and wb:{ref<tag>}:<hour>:<bucket>
 -- (references.ts).
 --
--- A job record is text. Its first line: "<tenant> <channel><status><count> <entry id><life> <tries>", what follows the count
--- only if there is any; tries that did not end the job are JSON objects with a tab between them. A job that was retried
+-- A job record is text. Its first line: "<tenant> <channel><status><count> <entry id><life> <tries>"; the parts after
+-- the count
+-- are optional; tries that did not end the job are JSON objects with a tab between them. A job that was retried
 -- after a failure has a <life>, "@<event id>:<unix ms>": events up to this id belong to earlier lives, and the operator
 -- retried it then. A former release reads it as part of the entry's id. A job that waits for the time that it is scheduled
--- for has LATER .. <unix ms> in the place of the entry's id. Then one line per event:
+-- for has LATER .. <unix ms> instead of the entry's id. Then one line per event:
 -- "<type><event id> <result>" (the result is left out when it is {}), and at most one line "=<result>" of the job.
 -- Until the job ends, the record also holds reports that wait for its end, at most one per type (clicked: per type and
 -- result; of a further recipient, whom the result names first: per type and recipient): "<KEPT><type> <result>".
@@ -87,24 +90,26 @@ local function now_ms()
   return script_ms
 end
 
--- The shard's time now, and the time agreed on by the last pull, which no later step of Redis' clock has moved.
+-- Returns the shard's time now, and the time agreed on by the last pull, which later steps of Redis' clock have not
+-- moved.
 local function shard_clock(prefix)
   local skew, agreed = (redis.call('GET', prefix .. ':skew') or ''):match('^(-?%d+) ?(%d*)$')
   local time = now_ms() + tonumber(skew or '0')
   return time, tonumber(agreed or '') or time
 end
--- The time that a wait begins at: if Redis' clock was set back since the last pull, that pull's.
+-- Returns when a wait begins: now, or if Redis' clock was set back since the last pull, that pull's time.
 local function waits_from(prefix) return math.max(shard_clock(prefix)) end
 -- The time by which finished jobs leave.
 local function agreed_ms(prefix) return (select(2, shard_clock(prefix))) end
 
--- Of three clocks, Redis', the caller's and the shard's, the one between the others: none of them is believed alone.
+-- Returns the median of Redis', the caller's and the shard's clock: none of them is trusted alone.
 local function middle_of(redis_ms, caller_ms, shard_ms)
   local first, last = math.min(redis_ms, caller_ms), math.max(redis_ms, caller_ms)
   return math.max(first, math.min(last, shard_ms))
 end
--- When a job is due by the shard's time that is scheduled for `due` (unix ms), and at what time of day; false: now. `caller` is the caller's time, or "-<ms>",
--- how long it waits from now on whatever the time is. If clocks are apart, the first one counts: they are asked again then.
+-- Returns when a job scheduled for `due` (unix ms) is due by the shard's time, and at what time of day; false: now.
+-- `caller` is the caller's time, or "-<ms>", the wait from now on regardless of the time. If the clocks differ, the
+-- first one counts: they are read again then.
 local function due_at(prefix, due, caller)
   local from, caller_ms = waits_from(prefix), tonumber(caller)
   due = tonumber(due)
@@ -115,8 +120,8 @@ local function due_at(prefix, due, caller)
   return from + math.max(0, due - (is_apart and last or middle)), due
 end
 
--- Ids never go back, so a clock that is days ahead for a moment would date all later events wrong for days: no id is further ahead
--- of the time that the last pull agreed on.
+-- Ids never go back, so a clock that is days ahead for a moment would date all later events wrong for days: no id is
+-- further ahead than this of the time that the last pull agreed on.
 local function event_clock(prefix)
   local last = tonumber(redis.call('GET', prefix .. ':clock') or '0')
   local first = (math.min(now_ms(), agreed_ms(prefix) + CLOCKS_APART_MS) - EVENT_EPOCH_MS) * EVENT_IDS_PER_MS
@@ -144,7 +149,7 @@ local function holds_lease(prefix, role, token)
   return redis.call('HGET', prefix .. ':lease:' .. role, 'token') == token
 end
 
--- The number of a queue entry: rises for as long as the shard exists, even if Redis forgot its last writes. So many per
+-- The number of a queue entry: rises for as long as the shard exists, even if Redis lost its last writes. This many per
 -- millisecond are more than any shard takes, and exceed any id that was a time.
 local ENTRIES_PER_MS = 256
 local function next_entry(last)
@@ -164,7 +169,7 @@ local function entry_job(text) return text:sub(1, JOB_ID_CHARS) end
 local function entry_channel(text) return text:sub(CHANNEL_AT, CHANNEL_AT) end
 local function entry_recipient(text) return text:match('^%S+ %S+ ([^\t\n]*)') end
 local function entry_template(text) return text:match('^[^\t\n]*\t([^\t\n]*)') or '' end
--- Made when a text needs it: this runs before every script.
+-- Built when a text needs it, because this code runs before every script.
 local short_escapes
 local function escape(char)
   short_escapes = short_escapes
@@ -172,13 +177,14 @@ local function escape(char)
   return short_escapes[char] or string.format('\\u%04x', char:byte())
 end
 local function json_text(text) return '"' .. text:gsub('[%z\1-\31"\\]', escape) .. '"' end
--- What begins a job's extras, which follow the trace if there is one (extras.ts).
+-- The texts that begin a job's extras, which follow the trace if there is one (extras.ts).
 local EXTRAS = {
   '^[^\n]*\n{"%$job":"',
   '^[^\n]*\n{"%$trace":"[^"]*","%$job":"',
   '^[^\t\n]*\t[^\t\n]*\t[^\t\n]*\t[^\t\n]*\t',
 }
--- A job's tags ("" none), the time that it is scheduled for (Unix time in ms, "" none), and where that is in the text.
+-- Returns a job's tags ("" none), the time that it is scheduled for (Unix time in ms, "" none), and the position of
+-- both in the text.
 local function entry_extras(text)
   for _, before in ipairs(EXTRAS) do
     local _, last = text:find(before)
@@ -188,7 +194,7 @@ local function entry_extras(text)
   return '', '', nil
 end
 local function entry_tags(text) return (entry_extras(text)) end
--- What an entry is about ("" nothing): the last of its extras.
+-- Returns an entry's topic ("" none): the last of its extras.
 local function entry_topic(text)
   local at = (text:find('\n', 1, true) or #text) + 1
   if at > #text then return text:match('^[^\t\n]*\t[^\t\n]*\t[^\t\n]*\t[^\t\n]*\t[^\t\n]*\t([^\t\n]+)\n$') or '' end
@@ -253,13 +259,13 @@ local function add_rows(prefix, rows)
 end
 local function rows_of(entry) return tonumber(entry[2][2]), entry[2][4] end
 
--- A job's share of its tenant's load: the bytes of its payload, wherever that is stored.
+-- Returns a job's share of its tenant's load: the bytes of its payload, wherever that is stored.
 local function payload_bytes(entry)
   local head = entry:find('\n', 1, true) or #entry
   return #entry > head and #entry - head or tonumber(entry:match('\t%x+ (%d+)[^\n]*\n$') or '0')
 end
 
--- A tenant's state: unfinished jobs and their bytes, and its rate window. Unreadable state counts as nothing.
+-- Returns a tenant's state: unfinished jobs and their bytes, and its rate window. Unreadable state counts as empty.
 local function tenant_state(text)
   local jobs, bytes, first, total, slice, here = (text or ''):match('^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
   if not jobs then return 0, 0, 0, 0, 0, 0 end
@@ -268,12 +274,12 @@ end
 local function load_text(jobs, bytes) return string.format('%.0f %.0f', jobs, bytes) end
 
 local HOUR_MS = 60 * 60 * 1000
--- The hour in P:claims of a key that is claimed now, and of one that is forgotten now.
+-- Returns the hour in P:claims of a key that is claimed now, and of one that expires now.
 local function claim_hours(kept_ms)
   return math.floor(now_ms() / HOUR_MS), math.floor((now_ms() - kept_ms) / HOUR_MS)
 end
 
--- Counts bytes that a tenant's idempotency keys take from now on. Once an hour it forgets the hours that are past.
+-- Counts bytes that a tenant's idempotency keys take from now on. Once an hour it removes expired hours.
 local function note_claims(prefix, tenant, bytes, kept_ms)
   local key, hour, first = prefix .. ':claims:' .. tenant, claim_hours(kept_ms)
   if redis.call('HINCRBY', key, hour, bytes) ~= bytes then return end
@@ -286,8 +292,8 @@ local function note_claims(prefix, tenant, bytes, kept_ms)
   redis.call('PEXPIRE', key, kept_ms + 2 * HOUR_MS)
 end
 
--- Takes ended jobs off their tenants' loads: tenant -> { jobs, bytes }. A load never falls below 0, even for jobs that
--- were never counted.
+-- Subtracts ended jobs from their tenants' loads: tenant -> { jobs, bytes }. A load never falls below 0, even for jobs
+-- that were never counted.
 local function unload(prefix, ended)
   local tenants, writes = {}, {}
   for tenant in pairs(ended) do tenants[#tenants + 1] = tenant end
@@ -310,15 +316,16 @@ local function count_ended(ended, tenant, bytes)
   sum.jobs, sum.bytes = sum.jobs + 1, sum.bytes + bytes
 end
 
--- A tenant's suppressions (false: it has none), read once for many of its jobs.
+-- Returns a tenant's suppressions (false: it has none), read once for many of its jobs.
 local function suppressions_of(prefix, tenant)
   local key = prefix .. ':suppressed:' .. tenant
   if redis.call('EXISTS', key) == 0 then return false end
   local erased = redis.call('HMGET', key, ERASED_NAME, ERASED_JOB)
   return { key = key, erased_key = erased[1], has_erased_jobs = erased[2] }
 end
--- Why a job on a topic ("" none) must not be sent, and behind a blank the topic if that alone is suppressed ("" nothing). The keyed
--- hash is computed where it can match alone. A name's reason is "" if it was removed, which no erased name overrides.
+-- Returns why a job on a topic ("" none) must not be sent, and behind a blank the topic if only that is suppressed ("":
+-- it may be sent). The keyed hash is computed only if it can match. A name's reason is "" if it was removed, which no
+-- erased name overrides.
 local function suppressed_for(suppressions, job, recipient, topic)
   local key, erased_key, erased = suppressions.key, suppressions.erased_key, nil
   if suppressions.has_erased_jobs and redis.call('HEXISTS', key, ERASED_JOB .. job) == 1 then return ERASED end
@@ -334,8 +341,8 @@ local function suppressed_for(suppressions, job, recipient, topic)
   return reason == '' and '' or reason .. ' ' .. topic
 end
 
--- Quarantines unreadable data, so that it stops nothing else. Appends to `said` what each caller returns: kind and
--- place alternately.
+-- Quarantines unreadable data, so that it does not stop the rest. Appends to `said` the values that each caller
+-- returns: kind and location alternately.
 local QUARANTINE_MAX, QUARANTINE_BYTES_MAX = 1000, 16384
 local function quarantine(prefix, said, what, where, why, text)
   local line = string.format('%.0f', now_ms()) .. ' ' .. what .. ' ' .. where .. ': ' .. why
@@ -345,7 +352,7 @@ local function quarantine(prefix, said, what, where, why, text)
   said[#said + 1] = where
 end
 
--- A queue entry: it leaves its tenant queue, and its tenant's load as far as its text tells its share.
+-- A queue entry: it leaves its tenant queue, and its tenant's load if its share can be read from its text.
 local function quarantine_entry(prefix, said, tenant_queue, id, why, text)
   quarantine(prefix, said, 'entry', tenant_queue .. ' ' .. id, why, text)
   if redis.call('XDEL', queue_key(prefix, tenant_queue), id) == 0 then return end
@@ -368,10 +375,10 @@ local function is_unfinished(status)
   return status == STATUS_PENDING or status == STATUS_HELD_PENDING or status == STATUS_RUNNING
 end
 
--- A record's tenant, channel and status, nothing if it is unreadable.
+-- Returns a record's tenant, channel and status; nil if it is unreadable.
 local function record_state(record) return record:match('^(%S+) (%a)(%a)') end
--- The tries in a record, and with one more ("" none); a former release leaves them out.
--- Most records have none, which a search for one character tells sooner than a pattern.
+-- Returns the tries in a record, with one more ("" none); a former release leaves them out. Most records have none, and
+-- a search for one character finds that out sooner than a pattern.
 local function record_tries(record)
   return record:find('{', 1, true) and record:match('^%S+ %S+ %S* ([^\n]*)') or ''
 end
@@ -382,7 +389,7 @@ local function with_try(tries, try)
   for _ = TRIES_MAX + 1, count do tries = tries:sub(tries:find('\t', 1, true) + 1) end
   return tries
 end
--- The life of a retried job ("" its first), and the event id before which it began.
+-- Returns the life of a retried job ("" its first), and the event id before which it began.
 local function record_life(record)
   return record:find('@', 1, true) and record:match('^%S+ %S+ [^@%s]*(@%d+:%d+)') or ''
 end
@@ -391,39 +398,41 @@ local function end_of_head(place, tries)
   if tries ~= '' then return ' ' .. place .. ' ' .. tries end
   return place == '' and '' or ' ' .. place
 end
--- What a job that waits for its time has in the place of its entry's id; `place` takes it.
+-- Returns the time that a job waits for, which its record has instead of its entry's id.
 local function record_due(record) return record:match('^%S+ %S+ ' .. LATER .. '(%d+)') end
 local function with_place(record, place) return (record:gsub(' ' .. LATER .. '%d+', ' ' .. place, 1)) end
--- Makes a parked job due by the shard's time alone: no clock is asked whether the time has come that it is scheduled for.
+-- Makes a parked job due by the shard's time alone: no clock is checked for whether its scheduled time has come.
 local function make_due(prefix, job, time)
   redis.call('ZADD', prefix .. ':later', 'XX', string.format('%.0f', time), job)
   local bucket, field = bucket_key(prefix, job), bucket_field(job)
   local record = redis.call('HGET', bucket, field)
   if record and record_due(record) then redis.call('HSET', bucket, field, with_place(record, LATER .. '0')) end
 end
--- The record with status `to` if it has status `from`, otherwise as it is.
+-- Returns the record with status `to` if it has status `from`, otherwise unchanged.
 local function with_status(record, from, to) return (record:gsub('^(%S+ %a)' .. from, '%1' .. to, 1)) end
 
--- A gateway may follow links while it refuses the message, so what readers report does not show that the provider has it.
+-- A gateway may follow links while it refuses the message, so readers' events do not show that the provider has it.
 local function is_by_reader(type) return type == EVENT_OPENED or type == EVENT_CLICKED end
--- Whether a machine did it, as a member of the result says; quotes within a text of JSON have a backslash before them.
+-- Whether a machine caused the event, according to a member of the result; quotes within a JSON text have a backslash
+-- before them.
 local function is_by_machine(type, result)
   return is_by_reader(type) and result:find('"machine":true', 1, true) ~= nil
 end
--- What tells events of one type apart: a click's result without who did it, or the further recipient that the result begins with;
--- '' for all others. Whoever reports, a job has at most FURTHER_MAX such recipients.
+-- The part of a result that distinguishes events of one type: a click's result without its program, or the further
+-- recipient that the result begins with; '' for all others. However many reports arrive, a job has at most FURTHER_MAX
+-- such recipients.
 local FURTHER_MAX = 50
 local function told_apart_by(type, result)
   if type == EVENT_CLICKED then return (result:gsub(',"machine":true', '', 1):gsub(',"by":"[^"]*"}$', '}')) end
   return result:match('^{"recipient":(".-")[,}]') or ''
 end
 
--- Anybody who has a message follows its links, as often as they like, and each click reads all of the record. A longer record takes no
--- more clicks: a few hundred links of usual length.
+-- Anyone who has a message can follow its links, as often as they like, and each click reads the whole record. A longer
+-- record takes no more clicks: a few hundred links of usual length.
 local CLICKED_BYTES_MAX = 32 * 1024
 local function takes_no_click(record, type) return type == EVENT_CLICKED and #record > CLICKED_BYTES_MAX end
 
--- At most one event per type, life and what tells it apart; but a person's comes after a machine's.
+-- A job has at most one event per type, life and distinguishing part; but a person's event is added after a machine's.
 local function has_event(record, type, result)
   if takes_no_click(record, type) then return true end
   local began, apart, further = life_began(record_life(record)), told_apart_by(type, result), 0
@@ -440,11 +449,11 @@ local function has_event(record, type, result)
 end
 
 local KEPT_LINE = '\n' .. KEPT
--- Whether a report waits that does.
+-- Whether a waiting report shows that the provider has the message.
 local function is_with_provider(record)
   return record:find(KEPT_LINE .. '[^' .. EVENT_OPENED .. EVENT_CLICKED .. ']') ~= nil
 end
--- A record's lines without the reports that wait for its end, and these.
+-- Returns a record's lines without the reports that wait for its end, and these reports.
 local NO_REPORTS = {}
 local function take_kept(lines)
   if not lines:find(KEPT_LINE, 1, true) then return lines, NO_REPORTS end
@@ -467,7 +476,7 @@ local function has_kept(record, type, result)
   return type ~= EVENT_CLICKED and further > FURTHER_MAX
 end
 
--- A record line with an event or, with KEPT before the type and no id, a report that waits.
+-- Builds a record line with an event or, with KEPT before the type and no id, a report that waits.
 local function record_line(type, id, result)
   if result == '' then return '\n' .. type .. id end
   return '\n' .. type .. id .. ' ' .. result
@@ -477,7 +486,7 @@ end
 -- the "]".
 local function row_of(tenant, job, channel) return '["' .. tenant .. '","' .. job .. '","' .. channel .. '",' end
 local function event_in_row(type, id, result) return id .. ',"' .. type .. '",' .. or_empty(result) end
--- Template and recipient as JSON texts, "" none; tries as their record has them; `more` is a JSON object, "" none.
+-- Template and recipient as JSON texts, "" none; tries as in the record; `more` is a JSON object, "" none.
 local function end_in_row(status, attempts, result, template, recipient, tries, more)
   local row = ',"' .. status .. '",' .. attempts .. ',' .. or_empty(result)
   if recipient == '' then recipient = '""' end
@@ -487,8 +496,8 @@ local function end_in_row(status, attempts, result, template, recipient, tries, 
   return tries == '' and row or row .. ',[' .. tries:gsub('\t', ',') .. ']'
 end
 
--- The record of a job that has ended with the reports that waited for that, as events behind those it has; `to` has the event clock,
--- the rows of the outbox and how the job's begin.
+-- Returns the record of a job that has ended, with the reports that waited for its end as events behind the others;
+-- `to` has the event clock, the rows of the outbox and the beginning of the job's rows.
 local function with_kept(record, kept, to)
   for _, report in ipairs(kept) do
     if not has_event(record, report.type, report.result) then
@@ -500,7 +509,7 @@ local function with_kept(record, kept, to)
   return record
 end
 
--- When the life of a retried job began, a failed job's entry, "" not kept, and the job's tags, "" none.
+-- The beginning of a retried job's life, a failed job's entry ("" not kept), and the job's tags ("" none).
 local function more_in_row(life, kept, tags)
   if life == '' and kept == '' and tags == '' then return '' end
   local more = {}

@@ -5,17 +5,17 @@ import { isJsonObject } from "../../domain/texts/json.ts";
 import { type RedisConnection, redisFailure } from "./connection.ts";
 import { QUESTIONS_CHANNEL, shardPrefix } from "./keys.ts";
 
-/** An owner answers at once; whoever asks does not wait for a process of a former release, which never does. */
+/** An owner answers at once; the asker does not wait for a process of a former release, which never answers. */
 const ANSWER_MS = 600;
 const LOOK_MS = 15;
-/** Nobody looks at it for longer. */
+/** The asker stops waiting before this. */
 const KEPT_MS = 5_000;
 
 type Answerer = Parameters<JobQuestions["onQuestion"]>[0];
 
 /**
  * Questions to the owner of a shard, over publish and subscribe: `<id> <shard> <tenant> <channel> <job>`. The answer is
- * a key of the shard that expires. Both may be lost, and nothing is repeated: the answer only explains.
+ * a key of the shard that expires. Both may be lost, and neither is repeated: the answer is only an explanation.
  */
 export class RedisQuestions implements JobQuestions {
   private readonly answerers = new Set<Answerer>();
@@ -48,13 +48,13 @@ export class RedisQuestions implements JobQuestions {
     return () => this.answerers.delete(answer);
   }
 
-  /** A question was published. Never rejects. */
+  /** Handles a published question. Never rejects. */
   async hear(text: string): Promise<void> {
     const [id = "", shard = "", tenantId = "", channel = "", jobId = ""] = text.split(" ");
     for (const answerer of this.answerers) {
       const answer = answerer(Number(shard), { tenantId, channel, jobId });
       if (answer === null) continue;
-      // Whoever asks makes do without it.
+      // The asker makes do without it.
       await this.connection
         .set(formatAnswerKey(Number(shard), id), JSON.stringify(answer), "PX", KEPT_MS)
         .catch(() => null);
@@ -67,7 +67,7 @@ function formatAnswerKey(shard: number, id: string): string {
   return `${shardPrefix(shard)}:answer:${id}`;
 }
 
-/** Null for what a later release may say. */
+/** Returns null for the answer of a later release that cannot be read. */
 function readAnswer(text: string): OwnersAnswer | null {
   const value: unknown = JSON.parse(text);
   if (!isJsonObject(value)) return null;

@@ -8,10 +8,10 @@ import { shardPrefix } from "./keys.ts";
 import { formatAddress, type RedisInspection } from "./redis-inspection.ts";
 import { measureDepth, memoryOfNode } from "./verbs/depth.ts";
 
-/** How one Redis server is. */
+/** The state of one Redis server. */
 export interface NodeHealth {
   readonly place: string;
-  /** Of its clock against this machine's; positive: it is ahead. */
+  /** The difference of its clock from this machine's; positive: it is ahead. */
   readonly skewMs: number;
   readonly memory: RedisMemory;
   /** Whether its last write to the append-only file, and the last rewrite of that, succeeded. */
@@ -19,12 +19,12 @@ export interface NodeHealth {
   readonly canRewrite: boolean;
 }
 
-/** How one shard is. */
+/** The state of one shard. */
 export interface ShardHealth {
   readonly shard: number;
-  /** The first job in any of its tenant queues that were measured; null: none. */
+  /** The oldest first job among the measured tenant queues; null: none. */
   readonly oldest: (TenantQueue & { readonly ageMs: number }) | null;
-  /** How long the oldest event waits for the event store; null: none does. */
+  /** How long the oldest event has waited for the event store; null: none is waiting. */
   readonly outboxAgeMs: number | null;
   readonly quarantined: number;
 }
@@ -34,7 +34,7 @@ export interface QueueHealth {
   readonly shards: readonly ShardHealth[];
 }
 
-/** Reads how the queue is, in bounded pieces. Changes nothing. */
+/** Reads the queue's state in bounded pieces, without writing. */
 export async function queueHealth(
   { connection }: Pick<RedisInspection, "connection">,
   { shards, channels }: { readonly shards: number; readonly channels: readonly QueuedChannel[] },

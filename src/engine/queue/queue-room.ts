@@ -3,11 +3,13 @@ import type { QueueQuota } from "../../domain/jobs/queue.ts";
 import type { RedisMemory } from "../../domain/jobs/queue-depth.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 
-/** From this part of its memory on, Redis has no room for large shares. Operators are alarmed from here on, too. */
+/**
+ * From this share of its memory in use, Redis grants no more large shares. Operators are also alarmed from here on.
+ */
 const CROWDED_PART = 0.8;
-/** What one tenant may have of the memory then. */
+/** One tenant's limit then, as a share of the memory. */
 const TENANT_PART = 1 / 8;
-/** What a queued job takes beside its payload. */
+/** Bytes that a queued job takes besides its payload. */
 const JOB_BYTES = 1_024;
 /** A share that any Redis grants, however little memory it has. */
 const LEAST_BYTES = 16 * 1024 * 1024;
@@ -20,20 +22,20 @@ export interface QueueRoomPorts {
 }
 
 /**
- * Keeps room in Redis for everybody. Plans may grant one tenant as much as Redis has, and more: its share holds as long as
- * there is plenty, and from `CROWDED_PART` on a tenant queues no more than `TENANT_PART` of the memory. So one tenant whose
- * relay hangs does not have the others refused. What is queued already stays queued. Its idempotency keys have as much again: in a
- * day they can be more than the queue ever holds.
+ * Keeps memory in Redis for all tenants. Plans may grant one tenant as much as Redis has, and more: its share holds as
+ * long as memory is plentiful, and from `CROWDED_PART` on a tenant queues no more than `TENANT_PART` of the memory. So
+ * one tenant whose relay hangs does not cause refusals for others. Jobs that are already queued stay. The tenant's
+ * idempotency keys may take as much again: in a day they can outnumber the jobs in the queue.
  */
 export class QueueRoom {
-  /** Null: there is plenty. */
+  /** Null: memory is plentiful. */
   private most: QueueQuota | null = null;
   private lookedMs = Number.NEGATIVE_INFINITY;
   private looks = false;
 
   constructor(private readonly ports: QueueRoomPorts) {}
 
-  /** What is left of a share for now. Looks at the memory at most once a second, and only while it is asked. */
+  /** Returns the remaining part of a share for now. Reads the memory at most once a second, and only on demand. */
   within(quota: QueueQuota | undefined): QueueQuota | undefined {
     const nowMs = this.ports.clock.monotonicMs();
     if (!this.looks && nowMs - this.lookedMs >= LOOK_MS) {
@@ -45,14 +47,14 @@ export class QueueRoom {
     return { jobs: Math.min(quota.jobs, most.jobs), bytes: Math.min(quota.bytes, most.bytes) };
   }
 
-  /** What a tenant's idempotency keys may take for now; null: there is plenty. As of the last look. */
+  /** The limit of a tenant's idempotency keys for now; null: memory is plentiful. As of the last reading. */
   get claimedBytesMax(): number | null {
     return this.most?.bytes ?? null;
   }
 
   private async look(): Promise<void> {
     this.looks = true;
-    // A Redis that does not answer accepts nothing either.
+    // A Redis that does not answer does not accept jobs either.
     const memory = await this.ports.memory().catch(() => null);
     this.looks = false;
     if (memory === null) return;

@@ -46,7 +46,7 @@ export class RedisIncomingMessages implements IncomingMessages {
 }
 
 function decode(entryId: string, fields: readonly string[]): ReceivedMessage {
-  // `record` wrote it, from an IncomingMessage.
+  // Written by `record`, from an IncomingMessage.
   const message = JSON.parse(fields[fields.indexOf(FIELD.MESSAGE_FIELD) + 1] ?? "null") as IncomingMessage;
   return { ...message, receivedAtMs: Number(entryId.slice(0, entryId.indexOf("-"))) };
 }

@@ -5,7 +5,7 @@ import type { Telemetry } from "../../domain/telemetry.ts";
 import { type RedisAddress, type RedisConnection, RedisConnector, redisFailure } from "./connection.ts";
 import { Meta } from "./format.ts";
 
-/** What one Redis server reports about itself. Null: not reported. */
+/** The facts that one Redis server reports. Null: not reported. */
 export interface RedisFacts {
   /** `host:port`, or the path of its socket. */
   readonly place: string;
@@ -16,7 +16,10 @@ export interface RedisFacts {
   readonly evictionPolicy: string | null;
   /** Null also if the command CONFIG is forbidden. */
   readonly appendFsync: string | null;
-  /** Whether it starts with a file whose last write a crash tore (`aof-load-truncated`). Null also if CONFIG is forbidden. */
+  /**
+   * Whether it starts with a file whose last write was torn by a crash (`aof-load-truncated`). Null also if CONFIG is
+   * forbidden.
+   */
   readonly loadsTornFile: boolean | null;
   readonly replicas: number;
 }
@@ -29,9 +32,9 @@ export interface RedisInspectionOptions {
   readonly withinMs: number;
 }
 
-/** Inspects Redis briefly before anything works on it: the kind of server, and whose queue it holds. */
+/** Inspects Redis briefly before any work on it: the kind of server, and the queue's identity. */
 export class RedisInspection {
-  /** What the queue there reports about itself. */
+  /** The queue's own settings and identity. */
   readonly meta: Meta;
 
   private constructor(
@@ -41,7 +44,7 @@ export class RedisInspection {
     this.meta = new Meta(connection, telemetry);
   }
 
-  /** Rejects with `UnavailableError` if nothing answers. */
+  /** Rejects with `UnavailableError` if no server answers. */
   static async open({ address, clock, telemetry, withinMs }: RedisInspectionOptions): Promise<RedisInspection> {
     const connection = new RedisConnector(address, clock, telemetry).connect();
     let lastError = "";
@@ -59,7 +62,7 @@ export class RedisInspection {
     return new RedisInspection(connection, telemetry);
   }
 
-  /** The server; in a cluster each master. */
+  /** Returns the server; in a cluster each master. */
   async servers(): Promise<readonly RedisFacts[]> {
     const { connection } = this;
     const nodes = connection instanceof Cluster ? connection.nodes("master") : [connection];

@@ -8,8 +8,8 @@ const NODE_TIMEOUT_MS = 1_500;
 const NAME = "redis";
 
 /**
- * Rejects while Redis does not answer. In a cluster it asks each master: with one away, its share of the tenants stops
- * while the others work.
+ * Rejects while Redis does not answer. In a cluster it checks each master: if one is away, its share of the tenants
+ * stops while the others work.
  */
 export async function probeRedis(connection: RedisConnection, clock: Clock): Promise<void> {
   if (connection instanceof Cluster) return probeCluster(connection, clock);
@@ -39,7 +39,7 @@ async function answers(node: Redis, clock: Clock): Promise<boolean> {
   );
 }
 
-/** `host:port` of each master that owns slots, as the first node that answers knows them. */
+/** Returns `host:port` of each master that owns slots, according to the first node that answers. */
 async function listMasters(nodes: readonly Redis[], clock: Clock): Promise<readonly string[]> {
   const asked = nodes.map(async (node) => {
     const reply = await within(clock, node.cluster("SLOTS") as Promise<unknown>);
@@ -50,8 +50,8 @@ async function listMasters(nodes: readonly Redis[], clock: Clock): Promise<reado
 }
 
 /**
- * A range of slots: first, last, then its nodes as [host, port, …], the master first; no host: that of the node that
- * answers.
+ * Reads a range of slots: first, last, then its nodes as [host, port, …], the master first; an empty host is that of
+ * the node that answers.
  */
 function masterOfRange(range: unknown, teller: string): string {
   const parts: readonly unknown[] = Array.isArray(range) ? range : [];

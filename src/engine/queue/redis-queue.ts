@@ -136,20 +136,20 @@ export class RedisQueue
   /** Messages that people wrote to the tenants' sending numbers. */
   readonly incomingMessages: RedisIncomingMessages;
 
-  /** Who wrote to them lately. */
+  /** When people last wrote to them. */
   readonly replyWindows: RedisReplyWindows;
   readonly senderAccounts: RedisSenderAccounts;
 
-  /** What processes tell each other about themselves. */
+  /** The statuses that processes publish for each other. */
   readonly statuses: RedisStatuses;
 
-  /** What the queue tells of itself. */
+  /** The queue's own settings and identity. */
   readonly meta: Meta;
 
   /** Its clock. */
   readonly time: RedisTime;
 
-  /** What processes ask each other about jobs. */
+  /** Questions between processes about jobs. */
   readonly questions: RedisQuestions;
 
   readonly shardsPerRecord: "all" | "one";
@@ -224,9 +224,8 @@ export class RedisQueue
   }
 
   /**
-   * Ends every lease. Only for a caller that knows that all former owners are dead, because it alone holds the lock on
-   * the folder that this Redis writes to; otherwise their jobs would wait until the leases have been watched for their
-   * term.
+   * Ends every lease. Only for a caller that knows that all former owners are dead, because it alone has the lock on
+   * this Redis' data folder; otherwise their jobs would wait until the leases have been watched for their term.
    */
   async forgetOwners(shards: number): Promise<void> {
     for (const role of LEASE_ROLES) {
@@ -236,8 +235,8 @@ export class RedisQueue
   }
 
   /**
-   * Ends the leases of an owner that is dead for certain, so that others take its shards over at once. Only for a
-   * caller that has seen its process end.
+   * Ends the leases of an owner that is certainly dead, so that other processes take its shards over at once. Only for
+   * a caller that has seen its process end.
    */
   async forgetOwner(owner: string, shards: number): Promise<void> {
     for (const role of LEASE_ROLES) await this.leaseCalls.releaseAll(role, owner, shards);
@@ -287,7 +286,7 @@ export class RedisQueue
     const tenantQueues = names.map((channel) =>
       encodeTenantQueue(this.letters, { tenantId: tenant.tenantId, channel }),
     );
-    // The cursors first: a job that is settled in between is final by its record, it never looks pending again.
+    // The cursors first: a job that is settled in between is final by its record, and never looks pending again.
     const [cursors, text] = await executePipeline(
       this.front
         .pipeline()
@@ -357,7 +356,7 @@ export class RedisQueue
     return this.observer.submit({ tenant, observation });
   }
 
-  /** What waits in the shard. A bounded number of short calls. */
+  /** Measures the jobs and events that wait in the shard, in a bounded number of short calls. */
   depth(shard: number): Promise<ShardDepth> {
     return measureDepth(this.front, this.letters, shard);
   }
@@ -406,20 +405,20 @@ export class RedisQueue
   }
 
   /**
-   * Settlements that name a message wait until the reference is stored: a report can come at once. In a cluster, where
-   * the reference may belong to another node than the shard, the other settlements do not wait for it.
+   * Settlements that name a message wait until the reference is stored, because a report can arrive at once. In a
+   * cluster, where the reference may belong to another node than the shard, the other settlements do not wait for it.
    */
   private async settleAll<T>(settlements: readonly Settlement[], settle: (some: readonly Settlement[]) => Promise<T>) {
     const named = settlements.filter(isNamed);
     if (named.length === 0) return settle(settlements);
-    // A process that has lost the lease has handed its messages over all the same.
+    // A process that has lost the lease has handed its messages over nevertheless.
     const remembered = this.references.remember(named);
     remembered.catch(() => {});
     const isTogether = !(this.owner instanceof Cluster) || named.length === settlements.length;
     const apart = isTogether ? null : await settle(settlements.filter((settlement) => !isNamed(settlement)));
     await remembered;
     const answer = await settle(isTogether ? settlements : named);
-    // No report changes those that name a message: they have ended with success.
+    // Reports do not change the settlements that name a message: those have ended with success.
     return apart instanceof Set && answer === "settled" ? apart : answer;
   }
   allow(lease: Lease, call: AllowanceCall): Promise<number | Fenced> {

@@ -9,7 +9,7 @@ const script = new Script(writersLua, "refuse", {
   WRITERS_KEPT_MS: limits.writersKeptMs,
 });
 
-/** Before the id of a number. One hash tag for all numbers: a script touches one slot. */
+/** Prefix of a number's id. One hash tag for all numbers: a script touches one slot. */
 const PREFIX = "wb:{incoming}:writers:";
 const CALL_MESSAGES_MAX = 500;
 

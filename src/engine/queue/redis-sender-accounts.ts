@@ -3,17 +3,17 @@ import type { Clock } from "../../domain/clock.ts";
 import { remember } from "../../domain/remember.ts";
 import { type RedisConnection, redisFailure } from "./connection.ts";
 
-/** Before the id of an account. One hash tag, as of all that the chat provider's calls leave here. */
+/** Prefix of an account's id. One hash tag, shared with all data from the chat provider's calls. */
 const PREFIX = "wb:{incoming}:account:";
-/** An account that no call names for so long is forgotten. */
+/** An account that no call has named for this long is forgotten. */
 const KEPT_MS = 180 * 24 * 60 * 60_000;
-/** What is noted already is noted again after this, and so kept. */
+/** A known number is written again after this time, which keeps it. */
 const NOTED_MS = 24 * 60 * 60_000;
 const NOTED_MAX = 10_000;
 
 /** A hash for each account: its numbers, by id. */
 export class RedisSenderAccounts implements SenderAccounts {
-  /** What was noted, and when (monotonic ms): each call of the provider says it again. */
+  /** The numbers that were written, and when (monotonic ms): each call of the provider repeats them. */
   private readonly noted = new Map<string, number>();
 
   constructor(

@@ -3,7 +3,10 @@ import { META_KEY } from "./keys.ts";
 
 const AGREED = "agreed_ms";
 
-/** Redis' clock, and a time that is kept there over restarts. All reject with `TransportError` or `UnavailableError`. */
+/**
+ * Redis' clock, and a time that is stored there across restarts. All calls reject with `TransportError` or
+ * `UnavailableError`.
+ */
 export class RedisTime {
   constructor(private readonly connection: RedisConnection) {}
 
@@ -13,7 +16,7 @@ export class RedisTime {
     return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
   }
 
-  /** Null: none was kept. */
+  /** Null: none was stored. */
   async read(): Promise<number | null> {
     const text = await this.connection.hget(META_KEY, AGREED).catch(fail);
     return text === null || !/^\d{1,15}$/.test(text) ? null : Number(text);

@@ -6,8 +6,8 @@ const WAIT_MS = 1_000;
 
 /**
  * Waits until replicas, too, have this connection's writes. Redis answers a write before its replicas have it, so a
- * master that dies together with its network loses the last writes; writes that were waited for survive on the replica
- * that takes over.
+ * master that dies together with its network loses the last writes; writes that were confirmed by this wait survive on
+ * the replica that takes over.
  */
 export class Replicas {
   constructor(

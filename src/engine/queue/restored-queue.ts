@@ -6,10 +6,12 @@ import { type RedisAddress, redisFailure } from "./connection.ts";
 import { shardPrefix } from "./keys.ts";
 import { RedisInspection } from "./redis-inspection.ts";
 
-/** What becomes of the jobs that were queued when the backup was taken, and may have been sent since. */
+/** The decision about jobs that were queued when the backup was taken, and may have been sent since. */
 export type QueuedDecision = "send" | "fail";
 
-/** Unix ms: jobs that were accepted before are not sent any more, unless they are scheduled for a time after the restore. */
+/**
+ * Unix ms: jobs that were accepted before are no longer sent, unless they are scheduled for a time after the restore.
+ */
 const NOT_SENT_BEFORE = "not_sent_before";
 const RESTORED_AT = "restored_at";
 const WITHIN_MS = 10_000;
@@ -21,14 +23,14 @@ export interface RestoredQueueOptions {
 }
 
 export interface Restored {
-  /** The instant that the backup shows. */
+  /** The point in time of the backup. */
   readonly cutMs: number;
-  /** The last event that the event store has. */
+  /** The last event in the event store. */
   readonly lastEventId: number;
   readonly queued: QueuedDecision;
 }
 
-/** Of all tenants. */
+/** Counts the jobs of all tenants. */
 export async function countQueuedJobs(options: RestoredQueueOptions): Promise<number> {
   return withInspection(options, async ({ connection }) => {
     let jobs = 0;
@@ -45,10 +47,10 @@ export async function countQueuedJobs(options: RestoredQueueOptions): Promise<nu
 }
 
 /**
- * Prepares a queue that was restored from a backup, before anything works on it. Safe to repeat.
+ * Prepares a queue that was restored from a backup, before any work on it. Safe to repeat.
  *
  * The event clock of each shard is set beyond every event that may have been handed out: beyond the machine's time, the
- * backup's, and the event store's last. So no reader who has seen an event finds another one under its id.
+ * backup's, and the event store's last. So no reader that has read an event finds another one under its id.
  */
 export async function prepareRestoredQueue(options: RestoredQueueOptions, restored: Restored): Promise<void> {
   const { cutMs, lastEventId, queued } = restored;
@@ -66,7 +68,7 @@ export async function prepareRestoredQueue(options: RestoredQueueOptions, restor
 
 const listClockKeys = (shards: number) => Array.from({ length: shards }, (_, shard) => `${shardPrefix(shard)}:clock`);
 
-/** The last event id that the queue has given out; 0: none. */
+/** Returns the last event id that the queue has handed out; 0: none. */
 export async function readLastEventId({ connection }: RedisInspection, shards: number): Promise<number> {
   const clocks = await Promise.all(listClockKeys(shards).map((key) => connection.get(key))).catch((error: unknown) => {
     throw redisFailure(error);
@@ -74,7 +76,10 @@ export async function readLastEventId({ connection }: RedisInspection, shards: n
   return Math.max(0, ...clocks.map(Number));
 }
 
-/** Sets the event clocks of all shards beyond what may have been handed out, where they are not; `lastEventId` is known for certain. */
+/**
+ * Sets the event clocks of all shards beyond every id that may have been handed out, unless they already are;
+ * `lastEventId` is known for certain.
+ */
 export async function moveEventClocks(
   inspection: RedisInspection,
   { shards, lastEventId, nowMs }: { readonly shards: number; readonly lastEventId: number; readonly nowMs: number },
@@ -96,7 +101,7 @@ export interface NotSentBefore {
   readonly dueMs: number;
 }
 
-/** A restore decided so. Null: all jobs are sent. */
+/** Returns the decision of a restore. Null: all jobs are sent. */
 export async function notSentBefore(options: RestoredQueueOptions): Promise<NotSentBefore | null> {
   const known = await withInspection(options, async ({ meta }) => meta.read());
   const acceptedMs = Number(known[NOT_SENT_BEFORE] ?? 0);

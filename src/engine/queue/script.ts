@@ -8,14 +8,14 @@ export type ScriptArgument = string | number | Buffer;
 /** Named values that a script shares with its caller. */
 export type ScriptConstants = Readonly<Record<string, string | number>>;
 
-/** Those that every script has. */
+/** The constants of every script. */
 const SHARED: ScriptConstants = { ...FORMAT_IN_LUA, JOBS_CHANNEL, RELEASED_CHANNEL };
 
 /**
- * One of the queue's scripts. Its text begins with what it needs of the constants, as Lua locals, and of `prelude.lua`: Redis
- * makes all of that anew for each call, and the whole prelude would cost more than a small script itself. `whenFull` says
- * what happens when Redis is out of memory: new work enters only while there is room, but queued work must always be able
- * to leave.
+ * One of the queue's scripts. Its text begins with the constants it uses, as Lua locals, and the parts of `prelude.lua`
+ * it uses: Redis builds all of these anew for each call, and the whole prelude would cost more than a small script
+ * itself. `whenFull` selects the behaviour when Redis is out of memory: new work enters only while there is memory, but
+ * queued work must always be able to leave.
  */
 export class Script {
   private readonly text: string;
@@ -49,13 +49,16 @@ interface Local {
   readonly text: string;
 }
 
-/** What `prelude.lua` defines, in its order: each of its top-level locals up to the next one. */
+/** The definitions of `prelude.lua`, in order: each of its top-level locals up to the next one. */
 const PRELUDE: readonly Local[] = Array.from(
   preludeLua.matchAll(/^local (?:function )?([\w, ]+)[\s\S]*?(?=^local |(?![\s\S]))/gm),
   ([text, names = ""]) => ({ names: names.trim().split(", "), words: extractWords(text), text }),
 );
 
-/** The script behind what of the prelude it uses, itself or by what it uses. A local can only use those before it. */
+/**
+ * Returns the script behind the parts of the prelude that it uses, directly or indirectly. A local can only use earlier
+ * ones.
+ */
 function withPrelude(body: string): string {
   const used = extractWords(body);
   let lua = body;
@@ -71,7 +74,7 @@ function extractWords(lua: string): Set<string> {
   return new Set(lua.replace(/^\s*--.*$/gm, "").match(/\w+/g));
 }
 
-/** Those that the script names: Lua allows 200 locals, and each costs a little in every call. */
+/** Defines the constants that the script names: Lua allows 200 locals, and each costs a little in every call. */
 function luaLocals(constants: ScriptConstants, lua: string): string {
   const named = extractWords(lua);
   const used = Object.entries(constants).filter(([name]) => named.has(name));

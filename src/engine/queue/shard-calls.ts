@@ -5,7 +5,7 @@ import type { RedisConnection } from "./connection.ts";
 import { GroupCommit } from "./group-commit.ts";
 import type { Quarantine } from "./verbs/quarantine.ts";
 
-/** What the verbs of a shard's owner need. */
+/** The dependencies of a shard owner's calls. */
 export interface OwnerCallPorts {
   readonly connection: RedisConnection;
   readonly clock: Clock;
@@ -16,7 +16,7 @@ export interface OwnerCallPorts {
 }
 
 export interface ShardCallsOptions<Call, Reply> {
-  /** Most shard calls per script call, and the weight of each against its limit. */
+  /** Most shard calls per script call, and the limit on their total weight. */
   readonly callsMax: number;
   readonly sizeMax: number;
   measureSize(call: Call): number;
@@ -27,15 +27,15 @@ export interface ShardCallsOptions<Call, Reply> {
 }
 
 /**
- * While Redis works on one, the client works on the answer of the other. No shard is in both: its owner has one call at
- * a time.
+ * While Redis works on one, the client works on the answer of the other. No shard is in both: its owner makes one call
+ * at a time.
  */
 const IN_FLIGHT_MAX = 2;
 
 type Outcome<Reply> = { readonly reply: Reply } | { readonly error: unknown };
 
 /**
- * Combines the calls that the owners of many shards make at one time into one script call. It must be safe to repeat.
+ * Combines the concurrent calls of many shards' owners into one script call. A call must be safe to repeat.
  *
  * A shard's data may break the script (a key of another type, say), and that must not affect other shards: if a script
  * call fails for any reason but an unavailable Redis, each shard's call is repeated alone.

@@ -1,4 +1,4 @@
--- Notes who wrote to which number, and when last.
+-- Records when each person last wrote to each number.
 --
 -- KEYS[1]   prefix of the sorted sets of writers, one for each number: a writer's score is unix milliseconds
 --
@@ -20,7 +20,8 @@ for at = 1, #ARGV, 3 do
   if written > forgotten then
     redis.call('ZADD', writers, 'GT', written, writer)
     redis.call('PEXPIRE', writers, WRITERS_KEPT_MS)
-    -- At most one writer was added, so the set shrinks to its bounds where two may leave, and no call removes many.
+    -- At most one writer was added, so the set shrinks to its bound if each call may remove two, and no call removes
+    -- many.
     local beyond = redis.call('ZCARD', writers) - WRITERS_MAX
     local oldest = redis.call('ZRANGE', writers, 0, 1, 'WITHSCORES')
     for i = 1, #oldest, 2 do

@@ -25,16 +25,19 @@ export interface BatchWriterOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly telemetry: Telemetry;
-  /** Called with rows that the event store has by now, in the order of their outbox. Must not throw. */
+  /** Called with rows that are now in the event store, in the order of their outbox. Must not throw. */
   onRecorded?(rows: readonly StoredEventRow[]): void;
   /** Called for a shard whose term must end and whose piece is no longer waited for. */
   onLetGo(progress: ShardProgress): void;
 }
 
-/** Refusals before a batch is taken apart: a server that is being upgraded may refuse once. */
+/** Refusals before a batch is split: a server that is being upgraded may refuse once. */
 const REFUSALS_MAX = 3;
 
-/** The wait before the next try. Half of it is random, which spreads the retries of processes that failed together. */
+/**
+ * Returns the wait before the next try. Half of it is random, which spreads the retries of processes that failed
+ * together.
+ */
 export function backOffMs(failures: number, random: Random): number {
   return (
     Math.min(engineLimits.recordRetryMs * 2 ** failures, engineLimits.recordRetryMsMax) * (0.5 + random.next() / 2)
@@ -82,8 +85,8 @@ export class BatchWriter {
   }
 
   /**
-   * The shares whose terms are not closing, once the lease of one of them is surely held. If all are in doubt it waits:
-   * the store may only be silent, and then nobody else holds them.
+   * Returns the shares whose terms are not closing, once the lease of one of them is surely held. If all are in doubt
+   * it waits: the store may only be silent, and then no other process holds them.
    */
   private async stillHeld(shares: readonly Share[]): Promise<readonly Share[]> {
     for (let held = shares; ; ) {
@@ -94,7 +97,7 @@ export class BatchWriter {
     }
   }
 
-  /** Cut short when a term closes. */
+  /** Waits, but not beyond the closing of a term. */
   private pause(delayMs: number, shares: readonly Share[]): Promise<void> {
     return sleep(this.options.clock, delayMs, AbortSignal.any(shares.map(({ progress }) => progress.term.closing)));
   }
@@ -114,12 +117,12 @@ export class BatchWriter {
     const { telemetry } = this.options;
     telemetry.count("event_writes_failed");
     telemetry.gauge("event_store_up", 0);
-    // Whatever the reason, only a repeat can bring the rows in; an error other than a lost call needs a person.
+    // Whatever the reason, only a repeat can write the rows; an error other than a lost call needs a person.
     const level = isOutage(error) ? (fields.failures === 1 ? "warn" : "debug") : "error";
     telemetry.log(level, "the event store did not take a batch", { ...fields, error: String(error) });
   }
 
-  /** The age of the oldest waiting event; a shard's event ids rise, so that is the piece's first. */
+  /** Reports the age of the oldest waiting event; a shard's event ids rise, so that is the piece's first. */
   private gaugeLag({ progress, piece }: Share): void {
     const { clock, telemetry } = this.options;
     const oldest = piece.rows[0];

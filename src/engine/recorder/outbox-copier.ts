@@ -15,7 +15,7 @@ export interface OutboxCopierOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly telemetry: Telemetry;
-  /** Called with rows that the event store has by now, in the order of their outbox. Must not throw. */
+  /** Called with rows that are now in the event store, in the order of their outbox. Must not throw. */
   readonly onRecorded?: (rows: readonly StoredEventRow[]) => void;
 }
 
@@ -27,8 +27,7 @@ export interface OutboxCopierOptions {
  * R1. A piece is taken from its outbox only after the event store has confirmed its batch: written first, marked as
  *     done after.
  * R2. A shard's pieces are written one after the other, in the order of the outbox; a batch that fails is repeated,
- *     unchanged and under its token, before anything behind its pieces is written. Events therefore become visible in
- *     order.
+ *     unchanged and under its token, before later pieces are written. Events therefore become visible in order.
  * R3. No write begins unless the lease of one of its pieces is surely held. A write that has begun may end late: its
  *     token is that of a frozen batch, and the next owner of one of its pieces writes the same batch, or learns that
  *     the event store has it.
@@ -38,9 +37,9 @@ export interface OutboxCopierOptions {
  *     one if a part of the first was there, and for one whose events are not beyond the last that this term has
  *     written, as after the loss of a Redis that had confirmed more than its replica got. Such a batch, and one whose
  *     write failed, is written as one that may be there.
- * R6. A batch that is refused again and again is taken apart, first into its pieces, and a piece into rows: the faulty
- *     row is set aside, or holds up only its own shard. An outage is no refusal.
- * R7. A batch that fails holds up its own shards, no other.
+ * R6. A batch that is refused repeatedly is split, first into its pieces, and a piece into rows: the faulty row is set
+ *     aside, or delays only its own shard. An outage is not a refusal.
+ * R7. A batch that fails delays only its own shards.
  */
 export class OutboxCopier {
   /** The shard that was served longest ago comes first: one call hands out a bounded amount. */
@@ -110,13 +109,13 @@ export class OutboxCopier {
     const begunMs = this.options.clock.monotonicMs();
     const shards = [...this.shards.values()];
     const closing = shards.filter(({ isClosing }) => isClosing);
-    // The event store has the last pieces: without this call the next owners would write them again, in vain.
+    // The event store has the last pieces: without this call the next owners would write them again needlessly.
     const last = closing.filter(({ done, term }) => done !== null && term.isSurelyHeld());
     const isInTime = begunMs >= this.notBeforeMs;
     const ready = isInTime ? shards.filter(({ isReady }) => isReady) : [];
     if (ready.length > 0) this.dueMs = begunMs + limits.recordLingerMs;
     if (ready.length + last.length > 0) await this.ask(ready, last);
-    // One try only: a queue that does not answer must not hold up the end.
+    // One try only: a queue that does not answer must not delay the end.
     for (const progress of closing) this.end(progress);
   }
 
@@ -157,7 +156,7 @@ export class OutboxCopier {
     for (const { shard } of idle) this.gaugeLag(shard);
   }
 
-  /** The pieces of the batch that belong to the requested shards. */
+  /** Returns the pieces of the batch that belong to the requested shards. */
   private pickShares(batch: RecordBatch, asked: readonly ShardProgress[]): Share[] {
     return batch.pieces.flatMap((piece) => {
       const progress = asked.find(({ shard }) => shard === piece.shard);

@@ -6,9 +6,9 @@ import type { Telemetry } from "../../domain/telemetry.ts";
 import { type LeaseTerm, ShardKeeper } from "../leases/shard-keeper.ts";
 import { OutboxCopier, type OutboxCopierOptions } from "./outbox-copier.ts";
 
-/** Works with what is recorded, where it is recorded. */
+/** Processes recorded events in the process that records them. */
 export interface RecordFollower {
-  /** The event store has these rows of shards that this process holds, or held a moment ago. */
+  /** Called with rows that are now in the event store, of shards that this process holds, or held a moment ago. */
   onRecorded(rows: readonly StoredEventRow[]): void;
   /** Follows a shard until `ending` aborts. Resolves when the shard may be handed over. */
   follow(term: LeaseTerm, ending: AbortSignal): Promise<void>;
@@ -20,17 +20,17 @@ export interface RecorderOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly telemetry: Telemetry;
-  /** Names this process among all recorders; changes at every start. */
+  /** Identifies this process among all recorders; changes at every start. */
   readonly owner: string;
   readonly shards: number;
-  /** Absent: nobody follows. */
+  /** Absent: recorded events are not followed. */
   readonly follower?: RecordFollower;
 }
 
 /**
  * The recorder role: copies the outboxes of this process's share of the shards into the event store. It copies all
- * shards together if one call of the queue takes all of them; in a cluster it copies each shard separately, so that no
- * node holds up another.
+ * shards together if one call of the queue takes all of them; in a cluster it copies each shard separately, so that one
+ * node does not delay another.
  */
 export class Recorder {
   private readonly keeper: ShardKeeper;
@@ -53,7 +53,7 @@ export class Recorder {
     });
   }
 
-  /** The shards that it records. */
+  /** The shards that this process records. */
   get shards(): readonly number[] {
     return this.keeper.shards;
   }
@@ -68,7 +68,7 @@ export class Recorder {
   }
 }
 
-/** A follower's term ends after the copying, which must not wait for it. */
+/** Follows a term beyond its copying, which must not wait for the follower. */
 async function followed(
   follower: RecordFollower | undefined,
   term: LeaseTerm,

@@ -6,9 +6,9 @@ import type { LeaseTerm } from "../leases/shard-keeper.ts";
 export class ShardProgress {
   /** Whether a batch with a piece of the shard is being written. */
   isBusy = false;
-  /** Whether its outbox holds more than was handed out. */
+  /** Whether its outbox has more events than were handed out. */
   hasMore = false;
-  /** The piece that the event store has and the queue does not know to be stored. */
+  /** The piece that is in the event store, but not yet removed from the queue. */
   done: RecordPiece | null = null;
   private refused: string | null = null;
   /** Whether the next piece may be in the event store already. */
@@ -32,7 +32,7 @@ export class ShardProgress {
     return !this.isBusy && !this.term.closing.aborted && this.term.isSurelyHeld();
   }
 
-  /** Whether the term is closing, with nothing in flight. */
+  /** Whether the term is closing, with no write in flight. */
   get isClosing(): boolean {
     return !this.isBusy && this.term.closing.aborted;
   }
@@ -41,7 +41,7 @@ export class ShardProgress {
     return { lease: this.term.lease, done: this.done, refused: this.refused, takes };
   }
 
-  /** The queue has carried out the turn. */
+  /** Records that the queue has carried out the turn. */
   turned(): void {
     this.done = null;
     this.refused = null;
@@ -59,7 +59,7 @@ export class ShardProgress {
     this.done = piece;
   }
 
-  /** The event store refuses the batch that contains its piece. */
+  /** Records that the event store refuses the batch that contains its piece. */
   wasRefused(batch: string): void {
     this.refused = batch;
   }

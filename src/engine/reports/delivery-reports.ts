@@ -38,8 +38,9 @@ export class DeliveryReports {
   }
 
   /**
-   * Never rejects. Resolves when the report is in the queue or is known to belong to no job. `channel`: whose metrics count
-   * what it tells; null: it is about a reader. `givenUp` aborts when its sender will send it again.
+   * Records a report. Never rejects. Resolves when the report is in the queue or is known to belong to no job.
+   * `channel`: the channel whose metrics count it; null: it is about a reader. `givenUp` aborts when its sender will
+   * send it again.
    */
   async take(report: DeliveryReport, channel: ChannelName | null = null, givenUp?: AbortSignal): Promise<void> {
     const taking = this.recordUntilKnown(report, givenUp);
@@ -50,7 +51,7 @@ export class DeliveryReports {
     if (channel !== null && isNews(result)) this.note(report, channel);
   }
 
-  /** Gives up reports that could not be recorded yet. Resolves when nothing is in flight. */
+  /** Gives up reports that could not be recorded yet. Resolves when no report is in flight. */
   async stop(): Promise<void> {
     this.stopping.abort();
     await Promise.all(this.inFlight);
@@ -86,13 +87,13 @@ export class DeliveryReports {
 
   private readInTurn(tenantId: string, jobId: string): Promise<JobRecord | null> {
     return this.reads.inTurn(tenantId, async () => {
-      // Whoever still waits for a turn is let go at once.
+      // Callers that still wait for a turn return at once.
       if (this.stopping.signal.aborted) throw new UnavailableError("this process stops");
       return this.ports.eventStore.job(tenantId, jobId);
     });
   }
 
-  /** One line for an outage, however many reports wait for its end; what is no outage gets a line for each report. */
+  /** Logs one line for an outage, however many reports wait for its end; another error gets a line for each report. */
   private beginRepeating(error: unknown): void {
     const isExpected = isOutage(error);
     this.repeating += 1;
@@ -114,7 +115,7 @@ function isNews(result: ObserveResult | "given up"): boolean {
   return result === "recorded" || result === "kept";
 }
 
-/** A job that failed after its hand-over is told from one that was never handed over. */
+/** Distinguishes a job that failed after its hand-over from one that was never handed over. */
 function nameOutcome(type: EventType): string {
   return type === "failed" ? "failed_later" : type;
 }

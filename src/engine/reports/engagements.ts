@@ -10,7 +10,7 @@ export interface Engagement {
   readonly jobId: string;
   /** The target of the click; null for an open. */
   readonly url: string | null;
-  /** Which program it was; null: none that is known. */
+  /** The program that acted; null: unknown. */
   readonly by: { readonly name: string; readonly isMachine: boolean } | null;
 }
 
@@ -20,11 +20,11 @@ export interface EngagementsPorts {
   readonly telemetry: Telemetry;
 }
 
-/** One tenant's readers have one share of what may be pending, so those of others have room in an outage. */
+/** One tenant's readers get one share of the pending actions, so that other tenants keep theirs in an outage. */
 const TENANT_SHARES = 4;
 
 /**
- * Records opens and clicks after the HTTP answer that reveals them: a reader waits for nothing.
+ * Records opens and clicks after the HTTP answer that reveals them, so that readers do not wait.
  *
  * E1. At most `engagementsPendingMax` are pending, a quarter of them of one tenant; further ones are counted and dropped.
  * E2. The same action, repeated while it is being recorded, is not recorded twice concurrently.
@@ -45,7 +45,7 @@ export class Engagements {
       return telemetry.count("engagements_dropped", { type });
     this.pending.add(name);
     this.pendingOf.add(tenantId);
-    // In the order that the queue reads it in.
+    // In the order in which the queue reads it.
     const result = {
       ...(url !== null && { url }),
       ...(by?.isMachine === true && { machine: true }),

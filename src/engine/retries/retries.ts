@@ -25,7 +25,7 @@ export interface RetriesPorts {
   readonly clock: Clock;
 }
 
-/** A job, and what it was to send; null: not kept. */
+/** A job, and its content; null: not kept. */
 interface FoundFailure {
   readonly job: JobRecord;
   readonly content: KeptContent | null;
@@ -37,18 +37,18 @@ interface Prepared {
   readonly isCharged: boolean;
 }
 
-/** Jobs that are looked at together: their contents are in memory meanwhile. */
+/** Jobs that are processed together: their contents are in memory meanwhile. */
 const TOGETHER = 32;
 
 /**
- * Has failed jobs tried again.
+ * Retries failed jobs.
  *
- * A1. What the queue says of a job is newer than what the event store says; the content comes from whichever has it.
- * A2. What accepting takes is taken before the job is queued, and given back if it certainly was not; only by whoever took it, as
- *     the job may be another's by now, who retried it at the same time. If that is unknown, a sweep settles it, as after a send
- *     whose answer was lost.
- * A3. A large payload is stored before its job is queued, anew if it is still there: the sweep leaves it alone while the queue knows
- *     that the job failed, and what was stored a moment ago.
+ * A1. The queue's data about a job is newer than the event store's; the content comes from whichever has it.
+ * A2. A job is charged before it is queued, and refunded if it was certainly not queued; only by the call that charged
+ *     it, because another call may have retried the job at the same time. If that is unknown, a sweep settles it, as
+ *     after a send whose answer was lost.
+ * A3. A large payload is stored before its job is queued, anew if it is still there: the sweep keeps payloads that were
+ *     stored a moment ago, and those of jobs that failed and are still in the queue.
  */
 export class Retries implements JobRetries {
   constructor(private readonly ports: RetriesPorts) {}
@@ -76,7 +76,7 @@ export class Retries implements JobRetries {
     return failure?.content ? { ...failure.content, channel: failure.job.channel } : null;
   }
 
-  /** The failed jobs among these, and what each was to send. */
+  /** Returns the failed jobs among these, and the content of each. */
   private async failures(tenant: Tenant, jobIds: readonly string[]): Promise<ReadonlyMap<string, FoundFailure>> {
     const { queue, eventStore } = this.ports;
     const queued = new Map<string, JobRecord>();
@@ -108,7 +108,7 @@ export class Retries implements JobRetries {
         else prepared.push(ready);
       }
     } catch (error) {
-      // Nothing of the piece is queued.
+      // No job of the piece is queued.
       await Promise.allSettled(prepared.map((one) => this.giveBack(tenant, one)));
       throw error;
     }
@@ -152,7 +152,7 @@ export class Retries implements JobRetries {
     const { queue, clock } = this.ports;
     const retries = prepared.map(({ retry }) => retry);
     const { queuedJobsMax: jobs, queuedBytesMax: bytes } = tenant.plan;
-    // A purge of a moment ago was decided before.
+    // A purge from a moment ago was decided before.
     const purgedMs = tenant.steering?.purgedBefore.values() ?? [];
     const atMs = Math.max(clock.nowMs(), ...purgedMs);
     try {

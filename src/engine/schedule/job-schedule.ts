@@ -19,18 +19,18 @@ export interface JobSchedulePorts {
   readonly telemetry: Telemetry;
 }
 
-/** How long a job's owner has to end it, and how often it is asked. */
+/** How long a job's owner has to end it, and how often it is requested to. */
 const OWNER_MS = 2_000;
 const ASK_AGAIN_MS = 100;
 
 /**
- * What tenants do with jobs that were not handed over.
+ * Reschedules and cancels jobs that were not handed over, for their tenants.
  *
- * G1. `canceled` is answered only once the job's end is on disk. Whoever repeats the call gets the same answer.
- * G2. What accepting the job took, and a large payload, are given back afterwards, once each. A process that dies in between
- *     leaves both to the sweeps.
- * G3. A message's fallbacks end with it. One that this does not reach, or whose time has come, finds at its turn that the
- *     message was cancelled.
+ * G1. `canceled` is answered only once the job's end is on disk. A repeat of the call gets the same answer.
+ * G2. The charge for accepting the job is refunded, and a large payload removed, afterwards, once each. If the process
+ *     dies in between, the sweeps do both.
+ * G3. A message's fallbacks end with it. A fallback that this misses, or whose time has come, is ended at its turn
+ *     because the message was cancelled.
  */
 export class JobScheduler implements JobSchedule {
   constructor(private readonly ports: JobSchedulePorts) {}

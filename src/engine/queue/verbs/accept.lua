@@ -28,12 +28,12 @@
 --   COUNTED<remaining>               a request without a job
 --   CONFLICT<remaining>              the idempotency key belongs to another request
 --   REPLAYED<remaining> <job id>     (of a batch: the base job id that has the key)
---   LIMITED<remaining> <seconds until there is room>
+--   LIMITED<remaining> <seconds until a request is accepted>
 --   QUEUE_FULL<remaining> jobs|bytes|keys  the tenant's share is used up
 --
 -- Refused before its first line when Redis is out of memory (no allow-oom): an accept lands whole or not at all.
 -- Safe to repeat: a repeat looks at the records, and a job whose record exists was accepted. A repeat also leaves a
--- mark: an earlier try that arrives after its own repeat does nothing, because its caller has the repeat's answer.
+-- mark: an earlier try that arrives after its own repeat has no effect, because its caller has the repeat's answer.
 
 local call = redis.call
 local is_repeat, first_job, in_flight_ms = ARGV[1] == '1', ARGV[2], ARGV[3]
@@ -56,7 +56,7 @@ end
 -- limit. At most once per second and tenant.
 local function roll(tenant, key)
   if math.abs(slice_now - tenant.slice) > slices then
-    -- All slices are past; or the clock was set back, and a new window is better than one that never moves.
+    -- All slices have expired; or the clock was set back, and a new window is better than one that never moves.
     call('DEL', key)
     tenant.first, tenant.total = slice_now, 0
   elseif slice_now < tenant.slice then
@@ -81,8 +81,8 @@ local function roll(tenant, key)
   tenant.slice, tenant.here, tenant.changed = slice_now, 0, true
 end
 
--- The window of a tenant whose requests all came in this very slice has room again 60 seconds after the last of them, not
--- only when the whole slice is past: nobody is asked to wait for longer than the window. The field holds
+-- The window of a tenant whose requests all arrived in this very slice accepts requests again 60 seconds after the last
+-- of them, not only when the whole slice has expired: no caller has to wait for longer than the window. The field holds
 -- "<slice> <requests> <ms>".
 local LAST_REQUEST = 'last'
 local function note_last_request(tenant, key)
@@ -93,7 +93,7 @@ local function note_last_request(tenant, key)
   call('PEXPIRE', key, (slices + 2) * slice_ms)
 end
 
--- Of a window that is used up: drops the oldest slice if its last request is known to have left the window.
+-- In a window that is used up, drops the oldest slice if its last request is known to have left the window.
 local function has_room(tenant, key, limit)
   local oldest = slice_now - slices
   if tenant.first > oldest or tenant.slice ~= slice_now then return false end
@@ -151,7 +151,8 @@ local function read_tenants(prefix, groups)
   return tenants, tonumber(texts[1] or '0')
 end
 
--- What an idempotency key takes beside its Redis key, measured; of a batch twice as much, for the notes of what it queued.
+-- Bytes that an idempotency key takes besides its Redis key, measured; for a batch twice as many, for the record of
+-- what it queued.
 local CLAIM_BYTES = 210
 
 local function claimed_bytes(prefix, tenant)
@@ -162,8 +163,8 @@ local function claimed_bytes(prefix, tenant)
   return sum
 end
 
--- A batch under an idempotency key. Its first queued message claims the key, and the call that queues messages notes
--- their indexes, so a repeat of the batch queues the rest and nothing twice, even if the jobs' records are gone.
+-- A batch under an idempotency key. Its first queued message claims the key, and the call that queues messages records
+-- their indexes, so a repeat of the batch queues the rest without duplicates, even if the jobs' records are gone.
 local function open_batch(prefix, tenant, text, first_index)
   if text == '' then return nil end
   local claim, key = text:match('^(%S+ %S+) (.*)$')
@@ -188,14 +189,14 @@ local function note_queued(batch, index)
   if last and last.to == index - 1 then last.to = index else batch.notes[#batch.notes + 1] = { from = index, to = index } end
 end
 
--- Answers the bytes of its claim, if it is a new one.
+-- Returns the bytes of its claim, if it is a new one.
 local function close_batch(batch)
   if not batch or #batch.notes == 0 then return 0 end
   if batch.is_new then call('SET', batch.idem_key, batch.claim, 'PX', idem_ms) end
   local ranges = {}
   for i, note in ipairs(batch.notes) do ranges[i] = note.from .. '-' .. note.to .. ' ' end
   call('APPEND', batch.queued_key, table.concat(ranges))
-  -- The notes outlive the claim: without them a repeat would queue everything again.
+  -- The record outlives the claim: without it a repeat would queue all messages again.
   call('PEXPIRE', batch.queued_key, idem_ms + in_flight_ms)
   return batch.claim_bytes
 end
@@ -224,7 +225,7 @@ for k = 1, #KEYS do
       if batch and batch.refusal then
         answer = batch.refusal
       elseif batch and batch.queued[index] then
-        -- Of a repeat nobody knows whether its own first try did.
+        -- For a repeat it is unknown whether its own first try counted the request.
         answer = ACCEPTED .. (is_counted and math.max(0, limit - tenant.total) or 0) .. (is_repeat and '' or ' earlier')
       elseif is_repeat and entry ~= '' and call('HEXISTS', record_key(prefix, job), bucket_field(job)) == 1 then
         answer = ACCEPTED .. (is_counted and math.max(0, limit - tenant.total) or 0)

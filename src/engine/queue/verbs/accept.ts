@@ -16,7 +16,7 @@ import type { Replicas } from "../replicas.ts";
 import { Script, type ScriptArgument } from "../script.ts";
 import acceptLua from "./accept.lua" with { type: "text" };
 
-/** How an answer to an item begins. */
+/** The first letter of an answer to an item. */
 const ANSWER = {
   ACCEPTED: "a",
   COUNTED: "n",
@@ -30,13 +30,13 @@ const script = new Script(acceptLua, "refuse", ANSWER);
 const RATE_SLICES = engineLimits.rateWindowMs / engineLimits.rateSliceMs;
 const NO_BOUND = -1;
 
-/** A request to count, and the job that it queues, if any. */
+/** A request to count, and its job, if any. */
 interface Entrant {
   readonly tenant: TenantRef;
   /** Null: the request was counted before. */
   readonly requestsPerMinute: number | null;
   readonly job: NewJob | null;
-  /** The message of a batch under a key that it is. */
+  /** Its position, as a message of a batch under a key. */
   readonly inBatch?: InBatch;
 }
 
@@ -45,16 +45,16 @@ interface InBatch {
   readonly index: number;
 }
 
-/** What enters the queue in one call: a request, or messages of a batch. */
+/** The unit that enters the queue in one call: a request, or messages of a batch. */
 type Together = readonly Entrant[];
 
 export type Admission = AcceptResult | { readonly kind: "admitted"; readonly rate: RateState };
 
 export interface AcceptorOptions {
   readonly letters: ChannelLetters;
-  /** Those that must have what is accepted; absent: none. */
+  /** Replicas that must have accepted jobs; absent: none. */
   readonly replicas?: Replicas;
-  /** Narrows tenants' shares while Redis is nearly full; absent: nothing does. */
+  /** Narrows tenants' shares while Redis is nearly full; absent: shares are not narrowed. */
   readonly room?: QueueRoom;
 }
 
@@ -86,7 +86,7 @@ export class Acceptor {
     return answer;
   }
 
-  /** Messages of a batch: one call that lands whole or not at all. */
+  /** Queues messages of a batch, in one call that lands whole or not at all. */
   async submitPiece(tenant: TenantRef, requestsPerMinute: number, piece: BatchPiece): Promise<PieceResult> {
     const { key, items, isFirstCounted } = piece;
     const entrants = items.map(({ index, job }, i) => ({
@@ -99,7 +99,7 @@ export class Acceptor {
     const first = answers[0];
     if (first?.kind === "conflict") return { kind: "conflict" };
     if (first?.kind === "replayed") return { kind: "taken", baseId: first.jobId };
-    // The whole piece is refused for its key, or none of it.
+    // The whole piece is refused because of its key, or none of it.
     return { kind: "answered", answers: answers as readonly BatchItemAnswer[] };
   }
 
@@ -146,14 +146,14 @@ interface TenantEntrants {
   readonly tenantId: string;
   readonly requestsPerMinute: number | null;
   readonly quota: QueueQuota | undefined;
-  /** They are messages of this batch. */
+  /** Set if they are messages of this batch. */
   readonly batch: BatchKey | undefined;
   readonly entrants: Entrant[];
 }
 
 /**
- * Usually one group per tenant: only a plan change and batches under a key split it. The order stays, apart from requests
- * that were counted before.
+ * Groups entrants by shard and tenant. Usually there is one group per tenant: only a plan change and batches under a
+ * key split it. The order stays, apart from requests that were counted before.
  */
 function byShardAndTenant(all: readonly Together[]): readonly ShardEntrants[] {
   const shards = new Map<number, ShardEntrants>();
@@ -192,12 +192,12 @@ function fits(quota: QueueQuota | undefined, job: NewJob | null): boolean {
   return job === null || (quota?.jobs === job.quota?.jobs && quota?.bytes === job.quota?.bytes);
 }
 
-/** Out of memory does not pass within a request's time; loading and failing over may. */
+/** Whether the error lasts longer than a request can wait: out of memory does; loading and failing over may not. */
 function isFull(error: UnavailableError): boolean {
   return error.cause instanceof Error && /^(OOM|MISCONF)\b/.test(error.cause.message);
 }
 
-/** The arguments of a first try; a repeat differs in the first of them. */
+/** Encodes the arguments of a first try; a repeat differs in the first of them. */
 function encodeCall(
   { letters, room }: AcceptorOptions,
   shards: readonly ShardEntrants[],
@@ -227,8 +227,8 @@ function encodeItem(letters: ChannelLetters, job: NewJob, nowMs: number): string
 }
 
 /**
- * Identifies the call: job ids are used once, but for those of a batch under a key, which another run of the batch uses again.
- * "" if it only counts; a late try may then count once more.
+ * Returns a text that identifies the call: job ids are used once, except those of a batch under a key, which another
+ * run of the batch uses again. "" if the call only counts; a late try may then count once more.
  */
 function findFirstJob(shards: readonly ShardEntrants[]): string {
   for (const { tenants } of shards) {
@@ -249,7 +249,7 @@ function encodeIdempotency(idempotency: NewJob["idempotency"]): string {
   return idempotency === null ? "" : `${idempotency.fingerprint} ${idempotency.key}`;
 }
 
-/** The answer's letter, the remaining requests, and the letter's own fields, as accept.lua describes them. */
+/** Decodes the answer's letter, the remaining requests, and the letter's own fields, as described in accept.lua. */
 function decodeAnswer(answer: string, { requestsPerMinute, job }: Entrant): Admission {
   const space = answer.indexOf(" ");
   const remaining = Number(space === -1 ? answer.slice(1) : answer.slice(1, space));

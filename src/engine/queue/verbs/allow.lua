@@ -10,9 +10,9 @@
 -- ARGV[6]   units that it wants
 -- ARGV[7]   ms that the count is kept
 --
--- Returns false when the lease is not held, otherwise how many units are taken now. Takes nothing if more units are
+-- Returns false when the lease is not held, otherwise how many units are taken now. Takes no units if more are
 --       taken than the caller knows: they may be its own, and it must learn of them first. A repeat therefore takes
---       nothing twice, and a late call takes no unit of another caller. If Redis forgot its last writes, the caller's
+--       no unit twice, and a late call takes no unit of another caller. If Redis lost its last writes, the caller's
 --       knowledge repairs the count.
 
 local prefix, token, tenant_queue, day = KEYS[1], ARGV[1], ARGV[2], ARGV[3]

@@ -9,8 +9,8 @@ import { Script } from "../script.ts";
 import endBatchLua from "./end-batch.lua" with { type: "text" };
 
 /*
- * What the queue keeps of batches under a key, beside their claims: accept.lua notes what it queues, `endBatch` what was
- * refused. Refusals repeat each other and become small under gzip.
+ * Reads and completes the queue's data about batches under a key, besides their claims: accept.lua records the queued
+ * messages, `endBatch` the refusals. Refusals repeat each other and become small under gzip.
  */
 
 const script = new Script(endBatchLua, "refuse");

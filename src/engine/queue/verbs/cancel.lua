@@ -1,4 +1,4 @@
--- Ends a job that nobody delivers, because its tenant cancels it.
+-- Ends a job that is not being delivered, because its tenant cancels it.
 --
 -- KEYS[1]   the shard's prefix
 --
@@ -8,12 +8,13 @@
 --
 -- Returns:
 --   CANCELED  it has ended as canceled, by this call or an earlier one
---   ASKED     its owner has pulled it, and was asked to end it unless its delivery has begun
+--   ASKED     its owner has pulled it, and was requested to end it unless its delivery has begun
 --   BEGUN     it is being delivered elsewhere, or its provider has it according to a report
 --   ENDED     it has ended otherwise
 --   UNKNOWN   there is no such job here, or it is another tenant's
 --
--- Safe to repeat. A job that waits for its time or for a retry is with nobody, and neither is one in a tenant queue behind the
+-- Safe to repeat. A job that waits for its time or for a retry is with no owner, and neither is one in a tenant queue
+-- behind the
 -- cursor: pull.lua moves the cursor in the same step in which it hands a job out.
 
 local prefix, number, tenant, job = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
@@ -50,10 +51,10 @@ end
 local attempts, waits, lines = record:match('^%S+ %a%a(%d+)%+?(%d*)[^\n]*(.*)$')
 local kept
 lines, kept = take_kept(lines)
--- The history does not take in anew who was erased.
+-- An erased recipient must not enter the history again.
 local is_erased = redis.call('HEXISTS', prefix .. ':suppressed:' .. tenant, ERASED_JOB .. job) == 1
 if is_erased then kept = NO_REPORTS end
--- Like any other end: its number is that of one more settlement.
+-- Like any other end, it has the number of one more settlement.
 attempts = attempts + 1
 local clock = event_clock(prefix)
 local id, tries, life = clock.next(), record_tries(record), record_life(record)

@@ -1,4 +1,4 @@
--- Measures tenant queues. Changes nothing.
+-- Measures tenant queues. Read-only.
 --
 -- KEYS[1]   the shard's prefix
 --

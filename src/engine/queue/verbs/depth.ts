@@ -64,7 +64,7 @@ async function measure(
   return measured;
 }
 
-/** The fullest of the servers. */
+/** Returns the memory of the fullest server. */
 export async function measureMemory(connection: RedisConnection): Promise<RedisMemory> {
   const nodes = connection instanceof Cluster ? connection.nodes("master") : [connection];
   const all = await Promise.all(nodes.map(memoryOfNode));
@@ -72,7 +72,7 @@ export async function measureMemory(connection: RedisConnection): Promise<RedisM
   return all.reduce((fullest, each) => (part(each) > part(fullest) ? each : fullest), all[0] ?? NO_MEMORY);
 }
 
-/** One server's. */
+/** Returns one server's memory. */
 export async function memoryOfNode(node: Redis): Promise<RedisMemory> {
   const text = await node.info("memory").catch((error: unknown) => Promise.reject(redisFailure(error)));
   const [used, max, system] = ["used_memory", "maxmemory", "total_system_memory"].map((name) =>

@@ -1,20 +1,21 @@
--- Marks a tenant's jobs as erased: pull.lua hands them out as suppressed. Those that wait for a retry become due. Says when a
--- recipient was erased, for messages to others that name them as a copy.
+-- Marks a tenant's jobs as erased: pull.lua hands them out as suppressed. Jobs that wait for a retry become due.
+-- Records when a
+-- recipient was erased, for messages to others that are copied to them.
 --
 -- KEYS[1]   the shard's prefix
 --
 -- ARGV[1]   the tenant
 -- ARGV[2]   copies | mark | forget
 -- ARGV[3..] copies: SHA-256 of the recipient, when they were erased (unix ms), and for how long (ms) that is kept.
---           mark: job ids. forget: where to go on ("0" at first), and about how many marks to look at
+--           mark: job ids. forget: where to continue ("0" at first), and about how many marks to check
 --
 -- copies returns 1. mark returns how many of the jobs have not ended. forget drops the marks of jobs that have ended, and
--- returns where to go on ("0" at the end). Safe to repeat.
+-- returns where to continue ("0" at the end). Safe to repeat.
 
 local prefix, tenant, call = KEYS[1], ARGV[1], ARGV[2]
 local key = prefix .. ':suppressed:' .. tenant
 
--- A job whose record is gone has ended long ago, unless its entry is still there.
+-- A job without a record has ended long ago, unless its entry is still there.
 local function is_over(job, has_entry)
   local record = redis.call('HGET', bucket_key(prefix, job), bucket_field(job))
   if not record then return not has_entry end

@@ -10,10 +10,10 @@ import eraseLua from "./erase.lua" with { type: "text" };
 import { erasedCopyName } from "./suppress.ts";
 import type { QueueSurvey } from "./survey.ts";
 
-/** Runs even when Redis is full: a mark is small, and what it ends makes room. */
+/** Runs even when Redis is full: a mark is small, and ending jobs frees memory. */
 const script = new Script(eraseLua, "run");
 
-/** Jobs that one call marks, and marks that one looks at. */
+/** Jobs that one call marks, and marks that one call checks. */
 const PIECE = 256;
 const FORGET_PIECES_MAX = 10_000;
 /** Longer than any message waits: scheduled for 30 days, then held. */
@@ -26,8 +26,8 @@ interface ErasingPorts {
 }
 
 /**
- * Marks the recipient's jobs, wherever they wait, and drops the marks of earlier erasures whose jobs have ended. Messages to
- * others that name the recipient as a copy are not looked for: their deliveries look the recipient up.
+ * Marks the recipient's jobs, wherever they wait, and drops the marks of earlier erasures whose jobs have ended.
+ * Messages to others that are copied to the recipient are not searched: their deliveries look the recipient up.
  */
 export async function eraseJobs(
   { connection, survey, clock }: ErasingPorts,

@@ -8,15 +8,15 @@
 -- ARGV[2]   role
 -- ARGV[3]   random bits
 -- ARGV[4]   owner
--- ARGV[5]   token of the lease as the caller saw it ("" nobody's)
--- ARGV[6]   its renewals ("" nobody's)
+-- ARGV[5]   token of the lease as the caller read it ("" no owner)
+-- ARGV[6]   its renewals ("" no owner)
 -- or:
 -- ARGV[1]   renew | release
 -- ARGV[2]   role
 -- ARGV[3]   token
 -- ARGV[4]   shard (release)
 --
--- Returns the token (acquire), 1 (renew, release), or false when the lease has changed since the caller saw it, or is
+-- Returns the token (acquire), 1 (renew, release), or false when the lease has changed since the caller read it, or is
 -- not the caller's.
 
 local prefix, call, role = KEYS[1], ARGV[1], ARGV[2]

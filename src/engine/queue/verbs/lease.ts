@@ -20,8 +20,8 @@ export class RedisLeases {
   ) {}
 
   /**
-   * Asks a cluster's nodes concurrently and does not wait for those that do not answer soon: the caller gives up after
-   * `leaseCompeteMs`, and keeps the other nodes' answers.
+   * Reads from a cluster's nodes concurrently and does not wait for nodes that do not answer soon: the caller gives up
+   * after `leaseCompeteMs`, and keeps the other nodes' answers.
    */
   async leases(role: LeaseRole, shards: number): Promise<readonly (LeaseState | null | undefined)[]> {
     const looks = Array.from({ length: shards }, (_, shard) => this.look(role, shard));

@@ -1,4 +1,4 @@
--- Says what has become known of jobs that their owners have had for a while.
+-- Returns the current data of jobs that their owners have had for a while.
 --
 -- KEYS[n]   prefix of the nth job's shard
 --
@@ -9,12 +9,13 @@
 --   4       recipient
 --   5       topic ("" none)
 --
--- Returns for each job false when the lease is not held, otherwise what a pull would say of it: the reason for which its
--- recipient is suppressed ("" none), or REPORTED if its provider has it according to a report. Changes nothing.
+-- Returns for each job false when the lease is not held, otherwise what a pull would return for it: the reason for
+-- which its
+-- recipient is suppressed ("" none), or REPORTED if its provider has it according to a report. Read-only.
 
 local JOB_ARGS = 5
 
--- No two shards have the same tenant.
+-- Two shards never have the same tenant.
 local known = {}
 local function news_of(prefix, token, tenant, job, recipient, topic)
   if not holds_lease(prefix, 'dispatcher', token) then return false end

@@ -7,7 +7,7 @@ import { Script, type ScriptArgument } from "../script.ts";
 import { type OwnerCallPorts, ShardCalls } from "../shard-calls.ts";
 import lookAgainLua from "./look-again.lua" with { type: "text" };
 
-/** Runs even when Redis is full: it writes nothing. */
+/** Runs even when Redis is full: it writes no data. */
 const script = new Script(lookAgainLua, "run");
 
 interface Look {
@@ -15,7 +15,7 @@ interface Look {
   readonly job: QueuedJob;
 }
 
-/** Looks jobs up that were pulled a while ago. One call serves all that start at that time. */
+/** Looks up jobs that were pulled a while ago. One call serves all that start at that time. */
 export class LookCalls {
   private readonly calls: ShardCalls<Look, string | null>;
 

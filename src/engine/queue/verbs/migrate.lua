@@ -39,7 +39,7 @@ if not bucket then
   return 1
 end
 
--- Buckets had a count, and expired; now each finished job leaves through the list.
+-- Buckets had a count, and expired; now each finished job is removed by the list.
 local FORMER_COUNT = 'r'
 redis.call('HDEL', bucket, FORMER_COUNT)
 redis.call('PERSIST', bucket)

@@ -67,7 +67,7 @@ for k = 1, #KEYS do
         record = record .. record_line(type, id, result)
         rows[#rows + 1] = row .. event_in_row(type, id, result) .. ']'
       end
-      -- A job that comes back from the event store leaves again.
+      -- A job that returns from the event store is removed again.
       if not stored then back[#back + 1] = job end
       redis.call('HSET', bucket, field, record)
     end

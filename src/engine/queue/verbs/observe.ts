@@ -15,7 +15,7 @@ const script = new Script(observeLua, "run");
 interface Sighting {
   readonly tenant: TenantRef;
   readonly observation: Observation;
-  /** The job's record as the event store has it, encoded; "": not asked yet. */
+  /** The job's record from the event store, encoded; "": not read yet. */
   readonly told: string;
 }
 

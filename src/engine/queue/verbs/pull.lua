@@ -11,7 +11,7 @@
 --   1       lease token
 --   2       1 names every tenant queue with queued jobs again (survey)
 --   3       the shard's time as the owner estimates it ("" none)
---   4       the skew that its last answer named, if that came promptly ("" none)
+--   4       the skew in its last answer, if that arrived promptly ("" none)
 --   5       number of its tenant queues
 -- and for each tenant queue:
 --   1       its name
@@ -34,25 +34,25 @@
 -- *Running* is not stored per job: a job at or before its tenant queue's cursor is running. That costs one write per
 -- shard.
 -- Bytes are bytes of entries. The shards that read share the call's bytes evenly; bytes that one leaves go to the
--- shards after it. The call's first entry is handed out even if it is too large, a shard's first if the call has room
--- for it, and a tenant queue's first if the shard has room; no other entry exceeds the bytes of its tenant queue, its
+-- shards after it. The call's first entry is handed out even if it is too large, a shard's first if the call has bytes
+-- left for it, and a tenant queue's first if the shard has; no other entry exceeds the bytes of its tenant queue, its
 -- shard or the call.
 
 local slack, due_max, ready_max = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local call_room, is_call_first, caller_ms = tonumber(ARGV[4]), true, tonumber(ARGV[5])
 -- Longer than a shard is without an owner.
 local ESTIMATE_MS = 45000
--- Clocks have to be ahead for so long before the shard's time follows them, in pulls that are no further apart.
+-- Clocks have to be ahead for this long before the shard's time follows them, in pulls that are no further apart than
+-- the gap.
 local FOLLOW_AFTER_MS, GAP_MS = 10 * 60000, 60000
--- When the clocks are asked again about a job that is due by the shard's time alone: one that is wrong may be set right.
+-- When the clocks are read again for a job that is due by the shard's time alone: a wrong one may be corrected.
 local NOT_YET_MS = 60000
 local function not_yet_ms(early_ms) return math.min(early_ms, math.max(NOT_YET_MS, early_ms / 8)) end
 local SHARD_ARGS, QUEUE_ARGS = 5, 4
--- As many bytes may come back into the tenant queues as may be read.
+-- At most as many bytes may return to the tenant queues as may be read.
 local due_room = call_room
 
--- How many entries to read at once, judged by the bytes of the entries before: few should be read without room for
--- them.
+-- How many entries to read at once, judged by the bytes of earlier entries: few should be read that do not fit.
 local seen, seen_bytes = 0, 0
 local function step_for(room, last)
   if seen == 0 then return last end
@@ -60,8 +60,8 @@ local function step_for(room, last)
 end
 local function saw(bytes) seen, seen_bytes = seen + 1, seen_bytes + bytes end
 
--- Whether the shard's time has been behind both clocks for so long that it follows them: the machine slept, or its clocks were
--- wrong until now. Clocks that are ahead for a minute move nothing.
+-- Whether the shard's time has been behind both clocks for so long that it follows them: the machine slept, or its
+-- clocks were wrong until now. Clocks that are ahead for only a minute have no effect.
 local function follows(prefix, time, clocks)
   if clocks - time <= CLOCKS_APART_MS then return false end
   local key = prefix .. ':clocks-ahead'
@@ -82,16 +82,15 @@ local function pull(prefix, at, readers)
   local said = {}
 
   -- The shard's time follows neither a step of Redis' clock nor the duration of calls: it is never behind an estimate,
-  -- which is from before the call, and no more than the slack ahead of it. A call that comes late carries
-  -- an outdated estimate: it is answered as of the last pull and sets nothing, which keeps it from hiding a clock step.
-  -- An owner without an estimate continues from the last pull at the earliest: no job waits for a clock that was set
-  -- back.
-  -- An estimate that is clearly behind means that Redis' clock was set forward, or that this call was long on its way.
-  -- Only the owner can tell, by how soon its answer comes, and says so in its next call. Until then the estimate holds
-  -- for this call alone: had it become the shard's time, what is scheduled meanwhile would come early by the delay. An
-  -- owner that went without a word leaves its estimate to the next, for which late is better than early.
-  -- A new owner has measured nothing yet. If the shard's time is ahead of its own clock, Redis' clock is ahead, or was set back
-  -- under the former owner and right since: it begins at its own, and not before the last pull, if there was one.
+  -- which is from before the call, and no more than the slack ahead of it. A call that arrives late carries an outdated
+  -- estimate: it is answered as of the last pull and sets no time, which keeps it from hiding a clock step. An owner
+  -- without an estimate continues from the last pull at the earliest: no job waits for a clock that was set back. An
+  -- estimate that is clearly behind means that Redis' clock was set forward, or that this call was long on its way.
+  -- Only the owner can tell, by how soon its answer arrives, and reports it in its next call. Until then the estimate
+  -- holds for this call alone: had it become the shard's time, jobs scheduled meanwhile would be sent early by the
+  -- delay. If an owner disappeared, the next one takes its estimate: late is better than early. A new owner has
+  -- measured nothing yet. If the shard's time is ahead of its own clock, Redis' clock is ahead, or was set back under
+  -- the former owner and right since: it begins at its own, and not before the last pull, if there was one.
   local time, agreed = shard_clock(prefix)
   local estimate_key, estimated, is_new = prefix .. ':estimated-skew', false, not reckoned
   if reckoned and reckoned < agreed - slack then
@@ -99,7 +98,7 @@ local function pull(prefix, at, readers)
   else
     local known = redis.call('GET', estimate_key)
     if confirmed or (known and not reckoned) then time = now_ms() + (confirmed or tonumber(known)) end
-    -- No further ahead than calls take.
+    -- No further ahead than the duration of calls.
     if is_new and time - caller_ms > slack then time = caller_ms end
     if reckoned or redis.call('EXISTS', prefix .. ':skew') == 1 then time = math.max(time, reckoned or agreed) end
     local skew = time - now_ms()
@@ -114,8 +113,8 @@ local function pull(prefix, at, readers)
     redis.call('SET', prefix .. ':skew', string.format('%.0f %.0f', skew, time))
   end
 
-  -- A lent delivery may go on for the time of its loan. While nobody owned the shard, a step of Redis' clock can have
-  -- hidden how much of that is left: for a new owner the loan starts again, and so it does when the shard's time steps.
+  -- A lent delivery may go on for the time of its loan. While the shard had no owner, a step of Redis' clock can have
+  -- hidden how much of that is left: for a new owner the loan starts again, as it does when the shard's time steps.
   if is_new then
     local loans = redis.call('HGETALL', prefix .. ':loans')
     for i = 1, #loans, 2 do
@@ -128,16 +127,17 @@ local function pull(prefix, at, readers)
 
   if survey == '1' then redis.call('SUNIONSTORE', ready_key, ready_key, prefix .. ':held') end
 
-  -- The record of a job that waits for the time that it is scheduled for, and that time. One that waits for a retry, or is lent,
-  -- has a count.
+  -- Returns the record of a job that waits for its scheduled time, and that time. One that waits for a retry, or is
+  -- lent, has a count.
   local function scheduled(job, text)
     local record = is_untried(text) and redis.call('HGET', bucket_key(prefix, job), bucket_field(job))
     local due = record and record_due(record)
     return due and record, tonumber(due or '0')
   end
 
-  -- A parked job that cannot be read. It leaves its tenant's load, or that would never be 0 again, for which the tenant's
-  -- deletion waits. Whose it was its record tells; without one, its tenant queue. A job that has ended has left the load.
+  -- A parked job that cannot be read. It is removed from its tenant's load, which would otherwise never return to 0, as
+  -- the tenant's deletion requires. Its tenant is read from its record, or without one from its tenant queue. A job
+  -- that has ended is no longer in the load.
   local function quarantine_parked(job, value, tenant_queue, text, ended)
     quarantine(prefix, said, 'parked', job, value and 'no box and entry' or 'nothing is parked', value)
     local record = redis.call('HGET', bucket_key(prefix, job), bucket_field(job))
@@ -216,7 +216,7 @@ local function pull(prefix, at, readers)
     local key, from, read, step = queue_key(prefix, tenant_queue), after == '' and '-' or '(' .. after, {}, 4
     if room <= 0 and not (is_first and call_room > 0) then return read, true end
     while true do
-      -- One more than wanted, which shows whether there are more.
+      -- Reads one more than requested, which shows whether there are more.
       step = math.min(step_for(math.min(room, queue_room), step), entries_max + 1 - #read)
       local entries = redis.call('XRANGE', key, from, '+', 'COUNT', step)
       for _, entry in ipairs(entries) do
@@ -241,7 +241,7 @@ local function pull(prefix, at, readers)
     end
   end
 
-  -- A job that is suppressed when it is first pulled never runs: its record says pending although it was pulled.
+  -- A job that is suppressed when it is first pulled never runs: its record stays pending although it was pulled.
   local function mark_suppressed(job)
     local bucket, field = bucket_key(prefix, job), bucket_field(job)
     local record = redis.call('HGET', bucket, field)
@@ -249,7 +249,7 @@ local function pull(prefix, at, readers)
   end
 
   -- Only a job that was handed out before can have a report: it waited for another try, or its owner has changed. Also
-  -- when it was retried ("" never): the count of such a job shows waits.
+  -- returns when it was retried ("" never): the count of such a job shows waits.
   local function told_of(job)
     local record = redis.call('HGET', bucket_key(prefix, job), bucket_field(job))
     if not record then return false, '' end

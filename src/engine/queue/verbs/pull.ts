@@ -30,7 +30,7 @@ interface PullCall {
   readonly request: PullRequest;
 }
 
-/** The second verb: fetches the owners' next jobs. One call serves all shards that ask at that time. */
+/** The second verb: fetches the owners' next jobs. One call serves all shards that request jobs at that time. */
 export class Puller {
   private readonly calls: ShardCalls<PullCall, PullReply | null>;
   private readonly watch: ClockWatch;
@@ -78,7 +78,7 @@ export class Puller {
 
   /** Null: fenced. */
   private async send(calls: readonly PullCall[], isRepeat: boolean): Promise<(PullReply | null)[]> {
-    // If one call has no room for all shards, those that got nothing come first in the next.
+    // If one call cannot serve all shards, the unserved ones come first in the next.
     const servedIn = ({ lease }: PullCall) => this.served.get(lease.shard) ?? 0;
     const inTurn = calls.map((call, at) => ({ call, at })).toSorted((a, b) => servedIn(a.call) - servedIn(b.call));
     const keys = inTurn.map(({ call }) => shardPrefix(call.lease.shard));
@@ -104,7 +104,7 @@ export class Puller {
   }
 }
 
-/** The jobs of a tenant queue in a reply: entry id, entry and suppression of each. */
+/** Decodes the jobs of a tenant queue in a reply: entry id, entry and suppression of each. */
 function decodeJobs(letters: ChannelLetters, tenantQueue: TenantQueue, cells: readonly string[]) {
   const ours = { letters, tenantId: tenantQueue.tenantId };
   const jobs: QueuedJob[] = [];
@@ -121,7 +121,10 @@ function decodeJobs(letters: ChannelLetters, tenantQueue: TenantQueue, cells: re
   return { jobs, unreadable };
 }
 
-/** Adds to `args`, which all shards of a call share. A repeat names every tenant queue: those that the first try named are lost. */
+/**
+ * Appends to `args`, which all shards of a call share. A repeat names every tenant queue, because the names in the
+ * first try's answer are lost.
+ */
 function encodeRequest(
   letters: ChannelLetters,
   { lease, request }: PullCall,

@@ -8,11 +8,11 @@ import hastenLua from "./hasten.lua" with { type: "text" };
 
 const script = new Script(hastenLua, "run");
 
-/** Parked jobs of a shard that one call looks at. */
+/** Parked jobs of a shard that one call checks. */
 const PIECE_JOBS = 256;
-/** Each process knows of a change within a second. */
+/** Each process learns of a change within a second. */
 const KNOWN_MS = 5_000;
-/** Of a shard with more parked jobs than these pieces hold, the last ones end when their retries are due. */
+/** If a shard has more parked jobs than these pieces hold, the last ones end when their retries are due. */
 const PIECES_MAX = 20_000;
 
 /**
@@ -47,16 +47,16 @@ export async function hastenParked(
   return unfinished;
 }
 
-/** How many jobs of the tenant have not ended. */
+/** Counts the tenant's jobs that have not ended. */
 export async function unfinishedJobs(connection: RedisConnection, { tenantId, shard }: TenantRef): Promise<number> {
   const state = await connection
     .hget(`${shardPrefix(shard)}:tenants`, tenantId)
     .catch((error: unknown) => Promise.reject(redisFailure(error)));
-  // It begins with their number.
+  // The state begins with their number.
   return Number.parseInt(state ?? "0", 10) || 0;
 }
 
-/** Forgets a tenant that has no unfinished jobs. */
+/** Removes a tenant that has no unfinished jobs. */
 export async function removeTenant(connection: RedisConnection, { tenantId, shard }: TenantRef): Promise<void> {
   const prefix = shardPrefix(shard);
   await executePipeline(

@@ -1,4 +1,4 @@
--- Quarantines data that only its reader finds unreadable.
+-- Quarantines data that its reader found unreadable.
 --
 -- KEYS[1]   the shard's prefix
 --

@@ -6,7 +6,7 @@ import quarantineLua from "./quarantine.lua" with { type: "text" };
 
 const script = new Script(quarantineLua, "run");
 
-/** Unreadable data and its place: an entry, which leaves its tenant queue, or a row of a batch. */
+/** Unreadable data and its location: an entry, which leaves its tenant queue, or a row of a batch. */
 export interface Unreadable {
   readonly at: readonly ["entry", tenantQueue: string, id: string] | readonly ["row", batch: string];
   readonly why: string;
@@ -14,8 +14,8 @@ export interface Unreadable {
 }
 
 /**
- * Puts unreadable data aside, so that one bad text stops no shard: it is kept (`P:quarantine`), counted, and logged
- * once.
+ * Puts unreadable data aside, so that one bad text does not stop a shard: it is kept (`P:quarantine`), counted, and
+ * logged once.
  */
 export class Quarantine {
   constructor(
@@ -29,7 +29,7 @@ export class Quarantine {
     this.tell(shard, [what, where.join(" ")]);
   }
 
-  /** Logs what a script has quarantined: kind and place alternately. */
+  /** Logs the data that a script has quarantined: kind and location alternately. */
   tell(shard: number, said: readonly string[]): void {
     for (let at = 0; at + 1 < said.length; at += 2) {
       const what = said[at] ?? "";

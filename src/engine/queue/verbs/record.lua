@@ -26,7 +26,7 @@
 --           and last entry, and the rows, one text per entry. The state is FROZEN by this call, FOUND frozen by an
 --           earlier one, or RECORDED, known to be in the event store.
 --   3       prefixes that hold more
---   4       what was quarantined: prefix, kind and place in turn
+--   4       the quarantined data: prefix, kind and location alternately
 --
 -- A group is written to the marks of all its pieces at one instant, and a mark with a group is removed only when its
 -- piece is taken off the outbox, or together with all the others (`disband`). If one of a group's marks is gone, the
@@ -36,7 +36,7 @@ local rows_left, entries_left, bytes_left = tonumber(ARGV[1]), tonumber(ARGV[2])
 local kept_ms, leave_min, pieces_max = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local has_read = false
 local SHARD_ARGS = 9
--- Places in a batch and in a piece.
+-- Positions in a batch and in a piece.
 local STATE, PIECES = 2, 3
 local PREFIX, FIRST, LAST, TEXTS = 1, 2, 3, 4
 local function jobs_in(text) return math.ceil(#text / (JOB_ID_CHARS + 1)) end
@@ -119,14 +119,15 @@ local function remove_complete(prefix, jobs, recorded, staying)
   end
 end
 
--- Removes finished jobs, the longest kept first: more than arrive, so that they never pile up. A job with an event that
--- is not yet in the event store stays for another period. A clock that was far off keeps no job here.
+-- Removes finished jobs, the longest kept first: more than arrive, so that they do not accumulate. A job with an event
+-- that is not yet in the event store stays for another period.
+-- A clock that was far off keeps no job here.
 local function let_leave(prefix, jobs_max)
   local leaving, time = prefix .. ':leaving', nil
   local recorded = tonumber(redis.call('GET', prefix .. ':recorded') or '0')
   local seen, staying, is_young = 0, {}, false
   while seen < jobs_max and not is_young do
-    -- The first one alone, which is mostly too young.
+    -- Reads only the first one, which is mostly too young.
     local texts, taken = redis.call('LRANGE', leaving, 0, seen == 0 and 0 or TOGETHER_MAX - 1), 0
     if #texts == 0 then break end
     time = time or agreed_ms(prefix)
@@ -177,7 +178,7 @@ local function read(prefix, first, last)
   return { prefix, first, last, texts }
 end
 
--- The next piece of an outbox, or nothing. Reads in growing steps, so that rows with large results are not read far
+-- Returns the next piece of an outbox, if any. Reads in growing steps, so that rows with large results are not read far
 -- beyond the requested bytes.
 local function take(prefix)
   local outbox, from, step, is_full = prefix .. ':outbox', '-', 4, false
@@ -217,7 +218,7 @@ for _, prefix in ipairs(KEYS) do
     fenced[#fenced + 1] = prefix
   else
     local mark, ended = mark_of(prefix), 0
-    -- A repeated call finds another mark, or none, and removes nothing.
+    -- A repeated call finds another mark, or none, and has no effect.
     if mark and mark.first == first and mark.last == last and mark.group == group then
       ended, mark = remove(prefix, mark, last_event, contents, texts), nil
     end
@@ -231,7 +232,7 @@ for _, prefix in ipairs(KEYS) do
   end
 end
 
--- Pieces that were marked before come first, as they were marked.
+-- Pieces that were already marked come first, in the order of their marks.
 local groups = {}
 for _, prefix in ipairs(found) do
   local mark = mark_of(prefix)

@@ -8,7 +8,7 @@ import { Script, type ScriptArgument } from "../script.ts";
 import type { Quarantine, Unreadable } from "./quarantine.ts";
 import recordLua from "./record.lua" with { type: "text" };
 
-/** How a batch was known to the call that hands it out. */
+/** The state of a batch when a call hands it out. */
 const STATE = { FROZEN: 0, FOUND: 1, RECORDED: 2 } as const;
 const STATES = ["frozen", "found", "recorded"] as const;
 
@@ -18,10 +18,10 @@ const script = new Script(recordLua, "run", { ...STATE, TOGETHER_MAX: engineLimi
 type PieceReply = [string, string, string, string[]];
 /** Its group ("" none), its state, and its pieces. */
 type BatchReply = [string, (typeof STATE)[keyof typeof STATE], PieceReply[]];
-/** Fenced prefixes, batches, prefixes with more, and what was quarantined: prefix, kind and place in turn. */
+/** Fenced prefixes, batches, prefixes with more, and the quarantined data: prefix, kind and location alternately. */
 type RecordReply = [string[], BatchReply[], string[], string[]];
 
-/** The fifth verb: the outboxes' next batch, and the end of the one before. */
+/** The fifth verb: fetches the outboxes' next batch, and ends the one before. */
 export class RecordCalls {
   /** Rows already in quarantine, by shard: a piece that is handed out again contains them again. */
   private readonly unreadable = new Map<number, Set<string>>();
@@ -108,7 +108,7 @@ function encodeTurn({ lease, takes, refused, done }: RecordTurn): ScriptArgument
   return [lease.token, takes ? 1 : 0, refused ?? "", first, last, group, lastEvent, contents, texts.length, ...texts];
 }
 
-/** The bytes of the contents of each tenant's failed jobs. */
+/** Returns the bytes of the contents of each tenant's failed jobs. */
 function contentsIn(rows: readonly StoredEventRow[]): string {
   const sums = new Map<string, number>();
   for (const { tenantId, finished } of rows) {
@@ -119,7 +119,7 @@ function contentsIn(rows: readonly StoredEventRow[]): string {
   return Array.from(sums, ([tenantId, bytes]) => `${tenantId} ${bytes}`).join(" ");
 }
 
-/** The jobs that ended, several per text. */
+/** Returns the jobs that ended, several per text. */
 function endedTogether(rows: readonly StoredEventRow[]): string[] {
   const ended = rows.filter(({ finished }) => finished !== null).map(({ jobId }) => jobId);
   const texts = [];

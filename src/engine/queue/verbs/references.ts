@@ -9,7 +9,7 @@ import { executePipeline, type RedisConnection } from "../connection.ts";
 import { Script, type ScriptArgument } from "../script.ts";
 import rememberLua from "./remember.lua" with { type: "text" };
 
-/** Runs even when Redis is full: jobs in the queue must be able to leave, and each reference leaves with its hour. */
+/** Runs even when Redis is full: jobs in the queue must be able to leave, and references expire hourly. */
 const script = new Script(rememberLua, "run");
 
 /** How long settlements wait for a node that stores their references, and the wait between two tries. */
@@ -24,7 +24,7 @@ export function isNamed(settlement: Settlement): settlement is NamedSettlement {
 }
 type NamedSettlement = Extract<Settlement, { kind: "final" }> & { readonly providerRef: string };
 
-/** The place of a reference in its generation. */
+/** The location of a reference within an hour. */
 interface Place {
   /** One of sixteen hash tags, which spread the work over the slots of a cluster. */
   readonly tag: string;
@@ -44,7 +44,7 @@ interface Place {
  */
 export class References {
   private readonly shardsPerCall: "all" | "one";
-  /** Tags whose last call was given up, until a call is answered again. */
+  /** Tags whose last call was given up, until a call succeeds. */
   private readonly away = new Set<string>();
   private readonly trying = new Set<string>();
 
@@ -98,7 +98,7 @@ export class References {
     await Promise.race([written, tooLate]);
   }
 
-  /** False: it could not be written by then (monotonic), or the only try came later. */
+  /** False: it could not be written by then (monotonic), or after the only try if that came later. */
   private async writeUntil(giveUpAtMs: number, hashes: Hashes): Promise<boolean> {
     while (true) {
       try {
@@ -179,14 +179,14 @@ function toHour(nowMs: number): number {
   return Math.floor(nowMs / engineLimits.providerRefHourMs);
 }
 
-/** The newest first, including the next hour: the writer's clock may be ahead of this one. */
+/** Returns the hours, the newest first, including the next one: the writer's clock may be ahead of this one. */
 function hoursKept(nowMs: number): readonly number[] {
   const newest = toHour(nowMs) + 1;
   const count = 2 + Math.ceil(limits.providerRefKeptMs / engineLimits.providerRefHourMs);
   return Array.from({ length: count }, (_, age) => newest - age);
 }
 
-/** The sixteen bytes of the job's id, then the tenant. */
+/** Encodes the sixteen bytes of the job's id, then the tenant. */
 function encodeAddress({ jobId, tenantId }: JobAddress): Buffer {
   return Buffer.concat([Buffer.from(jobId.replaceAll("-", ""), "hex"), Buffer.from(tenantId)]);
 }

@@ -14,7 +14,7 @@
 --   3       the life that failed: the event id before which it began (0 the first)
 --   4       how many settlements it is known to have had
 --
--- Returns a word for each job: RETRIED, NOT_FAILED, UNKNOWN, or what the tenant's share has no room for: jobs | bytes
+-- Returns a word for each job: RETRIED, NOT_FAILED, UNKNOWN, or the exhausted part of the tenant's share: jobs | bytes
 --
 -- Refused before its first line when Redis is out of memory, as accept is. Safe to repeat, however late: a new life has
 -- another beginning, so a failure is retried once. The number of its settlements goes on, so a late settlement of the
@@ -44,7 +44,7 @@ local function retry(entry, record, settled)
   local status = status_of_new(entry)
   add_entry(queue_key(prefix, tenant_queue), id, with_count(entry, count))
   local head = tenant .. ' ' .. channel .. status .. count .. end_of_head(id .. life, record_tries(record))
-  -- The result was that of the failure.
+  -- The result belonged to the failure.
   call('HSET', bucket_key(prefix, job), bucket_field(job), head .. lines:gsub('\n' .. RESULT .. '[^\n]*', ''))
   jobs, bytes, retried = jobs + 1, bytes + payload_bytes(entry), retried + 1
   ready[tenant_queue] = true

@@ -27,7 +27,7 @@ export class Retrier {
     private readonly connection: RedisConnection,
     private readonly clock: Clock,
     private readonly letters: ChannelLetters,
-    /** Narrows tenants' shares while Redis is nearly full; absent: nothing does. */
+    /** Narrows tenants' shares while Redis is nearly full; absent: shares are not narrowed. */
     private readonly room?: QueueRoom,
   ) {}
 
@@ -44,7 +44,7 @@ export class Retrier {
     return results;
   }
 
-  /** Of bounded size, so none holds Redis up. */
+  /** Splits the retries into pieces of bounded size, so that none blocks Redis. */
   private *pieces(retries: readonly Retry[]): Generator<readonly Retry[]> {
     let piece: Retry[] = [];
     let bytes = 0;
@@ -61,7 +61,7 @@ export class Retrier {
     if (piece.length > 0) yield piece;
   }
 
-  /** Repeats a call whose effect is unknown; once unknown, it stays so until an answer comes. */
+  /** Repeats a call whose effect is unknown; once unknown, it stays so until an answer arrives. */
   private async send(call: RetryCall): Promise<readonly RetryResult[]> {
     const { clock } = this;
     const giveUpAt = clock.monotonicMs() + limits.acceptRetryMs;

@@ -6,7 +6,7 @@ import { Script } from "../script.ts";
 import cancelLua from "./cancel.lua" with { type: "text" };
 import scheduleLua from "./schedule.lua" with { type: "text" };
 
-/** Both run even when Redis is full: the one adds nothing, and the other makes room. */
+/** Both run even when Redis is full: one adds no data, and the other frees memory. */
 const rescheduling = new Script(scheduleLua, "run", {
   MOVED: "moved" satisfies RescheduleResult,
   BEGUN: "begun" satisfies RescheduleResult,

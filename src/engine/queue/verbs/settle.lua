@@ -23,23 +23,25 @@
 --           retry's or loan's event result is the ms until it is due; behind them "\n<tags>" if it has tags; of a final
 --           status behind that ("" no tags) a line "<type><result>" for each event about a further recipient
 --
--- Returns for each shard false when the lease is not held, otherwise how many settlements were new, what was quarantined,
+-- Returns for each shard false when the lease is not held, otherwise how many settlements were new, the quarantined
+-- data,
 -- and the jobs that ended with success because of a report.
 --
 -- Safe to repeat: it skips a job whose record already counts this settlement, and a lent job that no longer waits under
 -- exactly this token.
 -- Reports that waited for the job's end (observe.lua) become events after the one that ends it. A job with such a
--- report is not retried, lent or given up: its provider has it, and so it ends with success. Readers' reports decide nothing.
--- The row of a failure has the job's entry, as far as there is room for it: its content is kept in case of a retry.
+-- report is not retried, lent or given up: its provider has it, so it ends with success. Readers' reports have no such
+-- effect.
+-- The row of a failure has the job's entry, if there is space for it: its content is kept in case of a retry.
 
 local SHARD_ARGS, JOB_ARGS = 4, 5
 local RECORD = '^%S+ %l([' .. STATUSES .. '])(%d+)%+?(%d*)'
 local TEXTS = '^([^\n]*)\n([^\n]*)\n([^\n]*)\n([^\n]*)\n([^\n]*)\n?(.*)$'
--- Most ends say no more than whose message it was.
+-- Most ends have only their recipient to record.
 local NO_RESULTS, REST_OF_TEXTS = '\n\n\n', '^([^\n]*)\n([^\n]*)\n?(.*)$'
 
--- What contents of failed jobs there is room for: some bytes in the outbox, which tenants share (each may have as much as
--- is left), and some per tenant and day.
+-- Space for contents of failed jobs: some bytes in the outbox, which tenants share (each may have as much as is left),
+-- and some per tenant and day.
 local function kept_contents(prefix)
   local key, all, added, tenants = prefix .. ':keeping', nil, 0, {}
   local function share_of(tenant)
@@ -81,7 +83,7 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
 
   local said, reported = {}, {}
 
-  -- Records are read and written one bucket at a time; for lent jobs, also the places where they wait.
+  -- Records are read and written one bucket at a time; for lent jobs, also their loans.
   local buckets, bucket_at, field_at, jobs = {}, {}, {}, {}
   for at = first, last, JOB_ARGS do
     local job = ARGV[at + 1]
@@ -173,8 +175,8 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
     if were_lent then is_new = is_new and lent[job] ~= nil end
     local is_start, is_lent = status == START, status == LEND
     local is_retry = status == STATUS_RUNNING or status == STATUS_HELD_PENDING
-    -- If Redis forgot its last writes, the entry may be gone and the job may wait elsewhere, as it did before this
-    -- attempt: a retry then counts nothing; otherwise the next attempt would be taken for one that is already counted.
+    -- If Redis lost its last writes, the entry may be gone and the job may wait elsewhere, as before this attempt: a
+    -- retry is then not counted; otherwise the next attempt would be taken for one that is already counted.
     local is_failure = status == STATUS_FAILED
     local entry = is_new and (is_retry or is_lent or is_failure) and entry_of(tenant_queue, id, job)
     if is_start and is_new and current == STATUS_HELD_PENDING then
@@ -192,7 +194,7 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
       elseif not is_lent then
         attempts = attempts + 1
       end
-      -- A job that has been running does not look pending again; a lent job looks as it did.
+      -- A job that has been running must not appear pending again; a lent job keeps its status.
       if status == STATUS_HELD_PENDING and current == STATUS_RUNNING then status = STATUS_RUNNING end
       if is_lent then status = current == STATUS_HELD_PENDING and STATUS_HELD_PENDING or STATUS_RUNNING end
       if #kept > 0 and (not is_over or how == GIVEN_UP) and is_with_provider(all_lines) then
@@ -204,7 +206,7 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
         unparked[#unparked + 1] = job
         lent[job] = nil
       end
-      -- The try that ends the job is told to the event store alone.
+      -- The try that ends the job goes to the event store alone.
       local tries, life = record_tries(record), record_life(record)
       local all_tries = with_try(tries, try)
       if not is_over then tries = all_tries end
@@ -227,15 +229,15 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
         if result ~= '' then record = record .. '\n' .. RESULT .. result end
       else
         -- The record of a lent job shows that it was handed out, even before any attempt counts: a report may arrive
-        -- before it comes back.
+        -- before it returns.
         if is_lent then count = attempts .. '+' .. string.format('%.0f', waits) end
         park(job, parked_text(tenant_queue, is_lent and token or '', with_count(entry, count)), detail)
         loans[job] = is_lent and detail or nil
       end
       bucket.records[field], bucket.writes[field] = record, record
     end
-    -- If Redis forgot its last writes, an entry's id may have been used again: a repeat may only remove an entry that
-    -- is still its own.
+    -- If Redis lost its last writes, an entry's id may have been used again: a repeat may only remove an entry that is
+    -- still its own.
     local is_own = is_new
     if is_start or were_lent then
       is_own = false

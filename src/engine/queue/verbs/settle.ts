@@ -15,7 +15,7 @@ import { Script, type ScriptArgument } from "../script.ts";
 import { type OwnerCallPorts, ShardCalls } from "../shard-calls.ts";
 import settleLua from "./settle.lua" with { type: "text" };
 
-/** What a settlement says beside a final status, or instead of one. */
+/** Letters of a settlement besides a final status, or instead of one. */
 const WORD = { START: "g", LEND: "l", UNCOUNTED: "w", GIVEN_UP: "u", ERASED: "e" } as const;
 const NONE = "-";
 
@@ -32,11 +32,13 @@ interface SettleCall {
   readonly settlements: readonly Settlement[];
   /** Under a lease that is held, or under which the jobs were lent. */
   readonly as: "held" | "lent";
-  /** As the owner estimates it. */
+  /** The owner's estimate. */
   readonly shardTimeMs: number | null;
 }
 
-/** How many were new, what was quarantined, and which jobs a report ended with success; null: fenced. */
+/**
+ * The number of new settlements, the quarantined data, and the jobs that a report ended with success; null: fenced.
+ */
 type SettleReply = [number, string[], string[]] | null;
 
 /** The third verb: records the outcomes of jobs. One call serves all shards that have outcomes at that time. */
@@ -62,13 +64,13 @@ export class SettleCalls {
     return reported.length === 0 ? "settled" : new Set(reported);
   }
 
-  /** Settles jobs that were lent under the lease, whoever holds it now. */
+  /** Settles jobs that were lent under the lease, whichever process holds it now. */
   async settleLent(lease: Lease, settlements: readonly Settlement[], shardTimeMs: number | null): Promise<void> {
     const some = settlements.filter(({ kind }) => kind !== "start");
     if (some.length > 0) await this.call({ lease, settlements: some, as: "lent", shardTimeMs });
   }
 
-  /** The jobs that a report ended with success; null: fenced. */
+  /** Returns the jobs that a report ended with success; null: fenced. */
   private async call(call: SettleCall): Promise<readonly string[] | null> {
     const reply = await this.calls.submit(call.lease.shard, call);
     if (reply === null) return null;
@@ -90,13 +92,13 @@ export class SettleCalls {
   }
 }
 
-/** Adds to `args`, which all settlements of a call share. */
+/** Appends to `args`, which all settlements of a call share. */
 function encodeSettlement(channels: ChannelLetters, settlement: Settlement, args: ScriptArgument[]): void {
   const { job } = settlement;
   const bytes = settlement.kind === "start" ? 0 : countPayloadBytes(job);
   const [letters, detail, result] = encodeOutcome(settlement);
   const template = job.template === undefined ? "" : JSON.stringify(job.template);
-  // The history does not take in anew who was erased.
+  // An erased recipient must not enter the history again.
   const isErased = job.suppressed === "erased";
   const recipient = job.recipient === "" || isErased ? "" : JSON.stringify(job.recipient);
   const attempt = "attempt" in settlement ? settlement.attempt : undefined;
@@ -113,14 +115,15 @@ function encodeSettlement(channels: ChannelLetters, settlement: Settlement, args
   );
 }
 
-/** One line each for the events about further recipients. */
+/** Encodes one line for each event about a further recipient. */
 function furtherLines(settlement: Settlement): string {
   if (settlement.kind !== "final" || settlement.further === undefined) return "";
   return settlement.further.map(({ type, result }) => `\n${EVENT_LETTER[type]}${encodeResult(result)}`).join("");
 }
 
 /**
- * Letters for status, peculiarity and event type; event result (for a retry or loan: ms until it is due), job result.
+ * Encodes letters for status, peculiarity and event type; event result (for a retry or loan: ms until it is due), job
+ * result.
  */
 function encodeOutcome(settlement: Settlement): readonly [letters: string, detail: string, result: string] {
   switch (settlement.kind) {

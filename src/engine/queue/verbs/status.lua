@@ -1,14 +1,14 @@
--- What processes tell each other about themselves. It runs also while Redis is full: then operators look.
+-- Statuses that processes publish for each other. Also runs while Redis is full: that is when operators need them.
 --
 -- KEYS[1]   the prefix of everything about processes
 --
 -- ARGV[1]   tell | withdraw | read
 -- ARGV[2]   process (tell, withdraw)
 -- ARGV[3]   its status (tell)
--- ARGV[4..] of what it accepted: minute (unix minutes), channel, jobs, ... (tell)
+-- ARGV[4..] jobs that it accepted: minute (unix minutes), channel, jobs, ... (tell)
 --
 --   P:status:<process>    string  its status
---   P:statuses            zset    process -> when it told it (unix ms)
+--   P:statuses            zset    process -> when it published it (unix ms)
 --   P:accepted:<hour>     hash    "<minute> <channel>" -> jobs accepted in that minute; hours since 1970
 --   P:accepted-day:<day>  string  jobs accepted on that UTC day; days since 1970
 --

@@ -4,17 +4,17 @@ import { MEMBERS_PREFIX } from "../keys.ts";
 import { Script } from "../script.ts";
 import statusLua from "./status.lua" with { type: "text" };
 
-/** A process that has told nothing for so long is not listed. */
+/** A process without a new status for this long is not listed. */
 const STATUS_KEPT_MS = 15_000;
-/** Processes that are read; of more, those that told last. */
+/** Processes that are read; if there are more, the ones with the latest status. */
 const STATUSES_MAX = 200;
-/** A status beyond this is told without its lists. */
+/** A longer status is published without its lists. */
 const STATUS_CHARS_MAX = 65_536;
 const MINUTE_MS = 60_000;
 
 const script = new Script(statusLua, "run", { STATUS_KEPT_MS, STATUSES_MAX });
 
-/** What processes tell each other about themselves, in Redis. */
+/** The statuses that processes publish for each other, in Redis. */
 export class RedisStatuses implements ProcessStatuses {
   constructor(private readonly connection: RedisConnection) {}
 
@@ -42,7 +42,7 @@ export class RedisStatuses implements ProcessStatuses {
   }
 }
 
-/** None if another release wrote it in another form. */
+/** Returns none if another release wrote it in another form. */
 function readStatus(text: string): readonly ProcessStatus[] {
   try {
     // Checked below as far as readers rely on it.

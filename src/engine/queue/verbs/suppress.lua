@@ -15,8 +15,8 @@
 --   2       recipient
 --   3       reason
 --
--- put and remove return 1. load returns false when the lease is not held, otherwise whether the index is complete (1). It adds nothing to a
--- complete index: a call that arrives late must not bring anything back.
+-- put and remove return 1. load returns false when the lease is not held, otherwise whether the index is complete (1). It leaves a
+-- complete index unchanged: a late call must not restore removed suppressions.
 
 local prefix, call = KEYS[1], ARGV[1]
 local loaded = prefix .. ':suppressions-loaded'
@@ -31,7 +31,7 @@ end
 
 if call == 'remove' then
   local key, recipient = key_of(ARGV[2]), ARGV[3]
-  -- A page that was read before the removal must not bring the recipient back.
+  -- A page that was read before the removal must not restore the recipient.
   if redis.call('EXISTS', loaded) == 1 then redis.call('HDEL', key, recipient) else redis.call('HSET', key, recipient, '') end
   return 1
 end

@@ -49,8 +49,8 @@ export async function loadSuppressions(
 }
 
 /**
- * As `pull.lua` looks a job's recipient up: by its address, then by its erased name, for all messages and then for the topic.
- * Besides, who was erased after the job was accepted.
+ * Looks recipients up as `pull.lua` looks up a job's: by address, then by erased name, for all messages and then for
+ * the topic. Also returns recipients that were erased after the job was accepted.
  */
 export async function suppressedAmong(
   connection: RedisConnection,
@@ -98,7 +98,10 @@ export async function wasErasedSince(
   return Number((await connection.get(erasedCopyKey(tenant, address)).catch(failed)) ?? 0) >= sinceMs;
 }
 
-/** Says when a recipient was erased, for messages that name them among others. `erase.lua` writes it. */
+/**
+ * Returns the key with the time when a recipient was erased, for messages that name them among others. `erase.lua`
+ * writes it.
+ */
 function erasedCopyKey({ tenantId, shard }: TenantRef, address: string): string {
   return `${shardPrefix(shard)}:erased-copy:${tenantId}:${erasedCopyName(address)}`;
 }

@@ -1,4 +1,4 @@
--- Reads a piece of what a tenant, or all tenants, have in a shard. Changes nothing.
+-- Reads a piece of one tenant's or all tenants' jobs in a shard. Read-only.
 --
 -- KEYS[1]   the shard's prefix
 --
@@ -8,10 +8,10 @@
 -- ARGV[3]   where to begin: an entry's id, "" the newest (queue, outbox), the entry before (tail), or a cursor (parked,
 --           names)
 -- ARGV[4]   about how many entries to read
--- ARGV[5]   only what is for this recipient ("" any)
+-- ARGV[5]   only entries for this recipient ("" any)
 --
 -- Returns:
---   1       where to go on ("" nowhere)
+--   1       where to continue ("" at the end)
 --   2       how many entries were read, and how many bytes they had
 --   3       a list. queue, tail: id and head in turn. parked, job: the tenant queue, when it is due (Unix time in ms, "" it
 --           is not parked) and head in turn. outbox: the tenant's rows. names: tenant queues with entries.

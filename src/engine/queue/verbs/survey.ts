@@ -21,32 +21,32 @@ const script = new Script(surveyLua, "run");
 
 type Place = "queue" | "tail" | "parked" | "outbox" | "job" | "entry" | "names";
 
-/** Where to go on, entries and bytes that were read, what was found, and the first entry that was read. */
+/** Where to continue, entries and bytes that were read, the findings, and the first entry that was read. */
 type SurveyReply = [string, [number, number], string[], string?];
 
 interface Survey {
   readonly jobs: Map<string, QueuedJobOfTenant>;
   readonly shard: number;
-  /** Null: all that are in the shard. */
+  /** Null: all tenants of the shard. */
   readonly tenantId: string | null;
   readonly filter: JobFilter;
-  /** Most entries of a tenant queue, and of each other place. */
+  /** Most entries of a tenant queue, and of each other part. */
   readonly queueEntriesMax: number;
   readonly entriesMax: number;
   isIncomplete: boolean;
 }
 
 const FIRST_STEP = 16;
-/** Shards that are looked through at a time. */
+/** Shards that are searched at a time. */
 const SHARDS_TOGETHER = 4;
 
 /**
- * Looks through a tenant's jobs, for operators.
+ * Searches a tenant's jobs, for operators.
  *
- * U1. No call reads more than about `surveyBytes`, whatever is queued, so none holds Redis up; the steps follow the size of
- *     the entries before.
- * U2. The places are read in the order in which jobs move: tenant queues, parked jobs, entries that came back meanwhile,
- *     the outbox. A job that moves is found where it was or where it went.
+ * U1. No call reads more than about `surveyBytes`, whatever is queued, so none blocks Redis; the steps follow the size
+ *     of the entries before.
+ * U2. The parts are read in the order in which jobs move: tenant queues, parked jobs, entries that returned meanwhile,
+ *     the outbox. A job that moves is found in its old or in its new part.
  */
 export class QueueSurvey {
   constructor(
@@ -124,7 +124,7 @@ export class QueueSurvey {
     return this.toSummary(tenantId, head, due === "" ? null : Number(due));
   }
 
-  /** The message whose fallback an unfinished job is; null: it is none. */
+  /** Returns the message of an unfinished fallback; null: the job is not a fallback. */
   async findMainJobId({ tenantId, shard }: TenantRef, jobId: string): Promise<string | null> {
     const [, , [tenantQueue = "", , head = ""]] = await this.call(shard, "job", jobId, "", 1, "");
     if (!tenantQueue.startsWith(`${tenantId}/`)) return null;
@@ -152,7 +152,7 @@ export class QueueSurvey {
     return { channel, payload, ...(stored !== undefined && { stored }) };
   }
 
-  /** What these jobs were to send, as far as their ends are in the outbox. */
+  /** Returns the contents of these jobs whose ends are in the outbox. */
   async unrecordedContents(tenant: TenantRef, jobIds: readonly string[]): Promise<ReadonlyMap<string, KeptContent>> {
     const wanted = new Set(jobIds);
     const found = new Map<string, KeptContent>();
@@ -195,8 +195,8 @@ export class QueueSurvey {
   private async read(
     survey: Survey,
     { place, name, from }: { readonly place: Place; readonly name: string; readonly from: string },
-    /** False: nothing more is wanted. */
-    // A caller that wants everything returns nothing.
+    /** False: the caller needs no more. */
+    // A caller that needs all entries returns no value.
     take: (found: readonly string[], first: string) => boolean | void,
   ): Promise<void> {
     const { shard, filter } = survey;
@@ -237,7 +237,7 @@ export class QueueSurvey {
     const { tenantId, jobId, channel, finished } = decodeRow(this.letters, line);
     if (finished === null) return;
     const { recipient = "", template = null, tags = [] } = finished;
-    // A job that was retried, or has ended since its entry was read, was found there too.
+    // A job that was retried, or has ended since its entry was read, was found in both parts.
     const isEnded = survey.jobs.has(jobId) ? null : true;
     const job = { jobId, channel, recipient, template, tags, dueMs: null, nextAttemptMs: null, isEnded };
     const tenant = { tenantId, shard: survey.shard };
