@@ -4,7 +4,10 @@ import { dirname, join } from "node:path";
 
 const CGROUPS = "/sys/fs/cgroup";
 
-/** Whole cores that this process may use: the cores that it may run on, limited by the quotas of its control groups. */
+/**
+ * Returns the whole cores that this process may use: the cores that it may run on, limited by the quotas of its control
+ * groups.
+ */
 export function availableCores(): number {
   const granted = Math.min(...quotasOfGroups(), quotaOfFormerGroup());
   return Math.max(1, Math.min(availableParallelism(), Math.floor(granted)));
@@ -26,7 +29,7 @@ function quotaOfFormerGroup(): number {
   return parseQuota(`${quota} ${period}`);
 }
 
-/** `200000 100000`: this many µs in each period. Any other text is no bound. */
+/** Parses `200000 100000`: this many µs in each period. Any other text is no bound. */
 export function parseQuota(text: string): number {
   const [, quota, period] = /^(\d+) (\d+)\s*$/.exec(text) ?? [];
   return quota === undefined || Number(period) === 0 ? Number.POSITIVE_INFINITY : Number(quota) / Number(period);

@@ -5,15 +5,15 @@ import { type CallMessage, MessageCalls } from "./message-calls.ts";
 /** How the process ended: its exit code, or the signal that ended it. */
 export type ChildEnd = number | string;
 
-/** Checks whether the event loop of the other process still turns. */
+/** Checks whether the other process's event loop is still running. */
 export const PING = callName<null, null>("process.ping");
 
-/** A process that is silent for this many times `PING_MS` hangs. Longer than any work that blocks it. */
+/** A process that is silent for this many times `PING_MS` is considered hung. Longer than any work that blocks it. */
 const PING_MS = 2_000;
 const SILENT_PINGS_MAX = 15;
 
 /**
- * One life of a child process, which talks to this one over its own channel.
+ * One life of a child process, which communicates with this one over its own channel.
  *
  * It runs in its own session: Ctrl-C on the terminal goes to the main process only, which ends the others in order. Its
  * log goes where this process logs, line by line.
@@ -53,8 +53,8 @@ export class ChildProcess {
   }
 
   /**
-   * Kills the process if its event loop no longer turns. Resolves when the process is gone, with whether it was killed
-   * for that.
+   * Kills the process if its event loop is no longer running. Resolves when the process is gone, with whether it was
+   * killed for that reason.
    */
   async endWhenHung(clock: Clock): Promise<boolean> {
     const { gone } = this.calls;
@@ -67,7 +67,7 @@ export class ChildProcess {
         () => undefined,
       );
       await sleep(clock, PING_MS, gone);
-      // Counted in turns of this process: a pause of this process, or of the machine, says nothing about the other.
+      // Counted in rounds of this process: a pause of this process, or of the machine, proves nothing about the other.
       silent = isHeard ? 0 : silent + 1;
       if (silent < SILENT_PINGS_MAX || gone.aborted) continue;
       this.kill();
@@ -77,7 +77,7 @@ export class ChildProcess {
   }
 }
 
-/** The line to the process that started this one, or null if that is not the main process of a start. */
+/** Returns the line to the process that started this one, or null if that is not the main process of a start. */
 export function openParentLine(): Calls | null {
   if (process.send === undefined) return null;
   const calls = new MessageCalls((message) => void process.send?.(message));

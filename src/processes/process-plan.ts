@@ -2,7 +2,7 @@
 export type WantedProcesses = { readonly total: number } | { readonly api: number; readonly dispatcher: number };
 
 export interface ProcessPlan<Role extends string> {
-  /** The roles that the main process plays itself, beside keeping the embedded stores. */
+  /** The roles of the main process itself, besides keeping the embedded stores. */
   readonly mainRoles: readonly Role[];
   /** Child processes per role. */
   readonly api: number;
@@ -14,7 +14,7 @@ export interface PlanOptions<Role extends string> {
   readonly wanted: WantedProcesses;
   /** Whether the main process has stores to keep. */
   readonly hasStores: boolean;
-  /** Dispatchers beyond the number of shards have nothing to do. */
+  /** Dispatchers beyond the number of shards have no work. */
   readonly shards: number;
 }
 
@@ -28,7 +28,7 @@ export const PROCESSES_MAX_DEFAULT = 16;
 const COST_US = { api: 45, dispatcher: 120 };
 
 /**
- * Decides which process plays which role. The main process keeps the embedded stores, records and follows the mail log;
+ * Decides which process has which role. The main process keeps the embedded stores, records and follows the mail log;
  * the API is the first role to leave it, because its callers wait. The main process goes on delivering until two others
  * do.
  */
@@ -55,7 +55,7 @@ export function planProcesses<Role extends string>(options: PlanOptions<Role>): 
 /** The role of a child process. */
 export type ChildRole = "api" | "dispatcher";
 
-/** The names of a plan's child processes, like `api-1`. */
+/** Returns the names of a plan's child processes, like `api-1`. */
 export function listChildren(plan: Readonly<Record<ChildRole, number>>): ReadonlyMap<string, ChildRole> {
   const roles = ["api", "dispatcher"] as const;
   return new Map(roles.flatMap((role) => Array.from({ length: plan[role] }, (_, n) => [`${role}-${n + 1}`, role])));

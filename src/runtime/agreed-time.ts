@@ -2,9 +2,9 @@ import type { Clock } from "../domain/clock.ts";
 
 export interface AgreedTimePorts {
   readonly clock: Clock;
-  /** The clocks of others (unix ms). */
+  /** Other clocks (unix ms). */
   readonly others: readonly (() => Promise<number>)[];
-  /** What was agreed on before, over restarts; null: nothing was. */
+  /** The last agreed time, kept across restarts; null: there is none. */
   readonly mark: { read(): Promise<number | null>; write(ms: number): Promise<void> };
   /** The time of the newest event; null: there is none. */
   newestEventMs(): Promise<number | null>;
@@ -14,19 +14,19 @@ const HOUR_MS = 60 * 60 * 1000;
 const DAY_MS = 24 * HOUR_MS;
 
 /**
- * The time by which what is old is removed for ever.
+ * The time that decides when old data is removed for good.
  *
- * T1. It is never later than any of the clocks: a single one that is ahead removes nothing.
- * T2. It goes on by at most a day in an hour of this process, also over restarts: all clocks may be ahead, for a minute or at a
- *     start, and after a long stop what has become old leaves within some hours.
+ * T1. It is never later than any of the clocks: a single one that is ahead does not remove data.
+ * T2. It advances by at most a day per hour of this process, also across restarts: all clocks may be ahead, for a
+ *     minute or at a start, and after a long stop old data is removed within some hours.
  */
 export class AgreedTime {
-  /** When it last went on, by the monotonic clock. */
+  /** When it last advanced, by the monotonic clock. */
   private wentOnAtMs: number | null = null;
 
   constructor(private readonly ports: AgreedTimePorts) {}
 
-  /** Unix ms. Rejects if one of the clocks cannot be read, or the mark. */
+  /** Returns unix ms. Rejects if one of the clocks, or the mark, cannot be read. */
   async nowMs(): Promise<number> {
     const { clock, others, mark, newestEventMs } = this.ports;
     const earliestMs = Math.min(clock.nowMs(), ...(await Promise.all(others.map((nowMs) => nowMs()))));

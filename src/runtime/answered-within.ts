@@ -1,4 +1,7 @@
-/** For commands. Rejects when `ask` does, or when it has not answered in that time; then its answer is nobody's. */
+/**
+ * Limits the wait of a command. Rejects when `ask` does, or when it has not answered in that time; a later answer is
+ * dropped.
+ */
 export async function answeredWithin<T>(ms: number, ask: () => Promise<T>): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new Error(`no answer within ${ms / 1000} s`)), ms);

@@ -1,6 +1,6 @@
 const STEP_MS = 100;
 
-/** By how much the event loop is late: every piece of work that takes long holds up everything else in the process. */
+/** Measures how late the event loop is: every long piece of work delays everything else in the process. */
 export class LoopDelay {
   private timer: Timer | null = null;
   private dueMs = 0;
@@ -17,7 +17,7 @@ export class LoopDelay {
     this.timer = null;
   }
 
-  /** The longest delay since the last call, in milliseconds. */
+  /** Returns the longest delay since the last call, in milliseconds. */
   take(): number {
     const longest = Math.max(this.longestMs, performance.now() - this.dueMs);
     this.longestMs = 0;

@@ -7,19 +7,19 @@ export interface NetworkGuardOptions {
   readonly allow: readonly string[];
   /** False if no connection may leave the machine: then only `allow` applies. */
   readonly publicAllowed: boolean;
-  /** All addresses of a name; by default those in `/etc/hosts`, or that the system's name servers know. */
+  /** Returns all addresses of a name; by default from `/etc/hosts`, or from the system's name servers. */
   readonly resolveHost?: (host: string) => Promise<readonly string[]>;
 }
 
 /**
  * Keeps connections that tenants request out of private networks (OWASP: server-side request forgery). Every address of
- * a name must be allowed, and the caller connects to the very address that was checked: a name whose address changes in
- * between gains nothing.
+ * a name must be allowed, and the caller connects to the very address that was checked: changing a name's address in
+ * between is useless.
  */
 export class NetworkGuard implements OutboundGuard {
   private readonly allowed: BlockList;
 
-  /** Throws `TypeError` if an entry of `allow` is no CIDR. */
+  /** Throws `TypeError` if an entry of `allow` is not a CIDR. */
   constructor(private readonly options: NetworkGuardOptions) {
     this.allowed = buildBlockList(options.allow);
   }
@@ -68,7 +68,7 @@ const SPECIAL_IPV4 = buildBlockList([
 ]);
 
 /**
- * IPv6 is the other way round: only global unicast addresses (RFC 4291, 2.5.4). All others, present and future, are
+ * IPv6 is the reverse: only global unicast addresses are public (RFC 4291, 2.5.4). All others, present and future, are
  * local, or stand for an IPv4 address: mapped, translated (`::ffff:0:…`, `64:ff9b::…`), compatible.
  */
 const GLOBAL_IPV6 = buildBlockList(["2000::/3"]);
@@ -80,17 +80,17 @@ function isPublic(address: string): boolean {
   return isIP(address) === 6 && isOn(GLOBAL_IPV6, address) && !isOn(SPECIAL_IPV6, address);
 }
 
-/** A text that is no address, such as a name, is on no list. */
+/** Whether the address is on a list. A text that is not an address, such as a name, is on none. */
 function isOn(list: BlockList, address: string): boolean {
   const family = isIP(address);
-  // A zone belongs to this machine, and no list knows it.
+  // A zone belongs to this machine, so no list contains it.
   return family !== 0 && !address.includes("%") && list.check(address, family === 6 ? "ipv6" : "ipv4");
 }
 
 /**
- * Waits for an answer without a thread. `node:dns` calls getaddrinfo, which holds one of the runtime's threads, of which
- * there is one per core: as many names whose server is silent, all of one tenant, would stop every other lookup, the
- * reading of files and the deriving of keys, for ten seconds each time.
+ * Resolves a name without occupying a thread. `node:dns` calls getaddrinfo, which blocks one of the runtime's threads,
+ * of which there is one per core: a few names with silent servers, all of one tenant, would stop every other lookup,
+ * the reading of files and the derivation of keys, for ten seconds each time.
  */
 async function resolveBySystem(host: string): Promise<readonly string[]> {
   return (await dns.lookup(host, { backend: "c-ares" })).map(({ address }) => address);

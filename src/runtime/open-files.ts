@@ -9,7 +9,7 @@ const STORES = { least: 200, most: 350 };
 const PROCESS = { least: 50, most: 100 };
 /** Connections to mail servers (`smtp-pools.ts`) and other providers. */
 const DELIVERING_MOST = 2_200;
-/** Callers who keep their connection open. */
+/** Callers that keep their connection open. */
 const SERVING_MOST = 1_000;
 
 export interface OpenFilesOf {
@@ -19,10 +19,10 @@ export interface OpenFilesOf {
 }
 
 /**
- * How many files and sockets the kernel lets this process have open (`ulimit -n`), beside what it can come to need: a warning
- * where that is more, or null.
+ * Compares the number of files and sockets that the kernel lets this process open (`ulimit -n`) with its possible
+ * needs: returns a warning if it may need more, or null.
  *
- * @throws ConfigurationError where it could not even start.
+ * @throws ConfigurationError if it could not even start.
  */
 export function openFilesDoubt({ hasStores, delivers, serves }: OpenFilesOf, max = openFilesMax()): string | null {
   if (max === null) return null;
@@ -44,7 +44,10 @@ export function openFilesDoubt({ hasStores, delivers, serves }: OpenFilesOf, max
   return `this process may have ${max} files and sockets open, and can need ${most} (${named}): raise the limit (ulimit -n)`;
 }
 
-/** The hard limit: the runtime raises the soft one to it. Null: the system does not say (elsewhere than Linux). */
+/**
+ * Returns the hard limit: the runtime raises the soft one to it. Null: the system does not report it (other than
+ * Linux).
+ */
 function openFilesMax(): number | null {
   try {
     const [, max] = /^Max open files +(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8")) ?? [];
@@ -54,7 +57,9 @@ function openFilesMax(): number | null {
   }
 }
 
-/** Whether this process can open another file: without, new connections and files fail while the ones it has seem well. */
+/**
+ * Whether this process can open another file: otherwise new connections and files fail while existing ones seem well.
+ */
 export const openFilesProbe: ReadinessProbe = {
   name: "file descriptors",
   async check() {

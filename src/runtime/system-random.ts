@@ -4,7 +4,7 @@ import type { Random } from "../domain/random.ts";
 export const systemRandom: Random = {
   next: () => Math.random(),
   fill: (bytes) => {
-    // getRandomValues takes no more than this at once (Web Cryptography API, 10.1.1).
+    // getRandomValues accepts no more than this at once (Web Cryptography API, 10.1.1).
     for (let at = 0; at < bytes.length; at += 65_536) crypto.getRandomValues(bytes.subarray(at, at + 65_536));
     return bytes;
   },

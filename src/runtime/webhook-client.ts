@@ -17,12 +17,12 @@ export interface WebhookClientOptions {
 }
 
 /**
- * Calls tenants' addresses without lending them this machine's place in the network: the name is looked up once, the
- * connection goes to the very address that was checked, its certificate must match the name, redirects and the
- * environment's proxies are ignored, no connection is shared, and of the answer only its head is read, with the first bytes of
- * what a refusal says.
+ * Calls tenants' URLs without exposing this machine's network to them: the name is looked up once, the connection goes
+ * to the very address that was checked, its certificate must match the name, redirects and the environment's proxies
+ * are ignored, connections are not shared, and only the head of the answer is read, with the first bytes of a refusal's
+ * body.
  *
- * `fetch` would not do: the runtime's honours the environment's proxies.
+ * `fetch` is unsuitable: the runtime's uses the environment's proxies.
  */
 export class WebhookClient implements WebhookCaller, WebhookCalls {
   constructor(private readonly options: WebhookClientOptions) {}
@@ -75,14 +75,14 @@ export class WebhookClient implements WebhookCaller, WebhookCalls {
         connection: "close",
         ...headers,
       },
-      // RFC 6066, 3: an IP address is no server name.
+      // RFC 6066, 3: an IP address is not a server name.
       ...(secure && isIP(host) === 0 ? { servername: host } : {}),
       ...(ca === undefined ? {} : { ca }),
     };
     return new Promise((resolve) => {
       const call = (secure ? requestHttps : requestHttp)(options);
       const end = () => call.destroy();
-      // Each of these answers costs a turn of the event loop, and nothing else counts them.
+      // Each of these answers costs an iteration of the event loop, and no other code counts them.
       let told = 0;
       call.on("information", () => {
         told += 1;
@@ -90,7 +90,7 @@ export class WebhookClient implements WebhookCaller, WebhookCalls {
         resolve(failed("it announced an answer (1xx) again and again, and gave none"));
         end();
       });
-      // Stays attached: an error after the answer concerns nobody.
+      // Stays attached: an error after the answer is ignored.
       call.on("error", (error) => resolve(failed(describeCause(error))));
       call.on("response", (response) => {
         response.on("error", () => undefined);
@@ -116,7 +116,10 @@ export class WebhookClient implements WebhookCaller, WebhookCalls {
 const TEXT_BYTES_MAX = 512;
 const TEXT_MS_MAX = 1_000;
 
-/** What has come of a body by then; a receiver that says no more, or says it slowly, costs no more than that. */
+/**
+ * Returns the beginning of a body as far as it has arrived by the time limit, so that a silent or slow receiver costs
+ * no more than that.
+ */
 function readBeginning(response: IncomingMessage): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const chunks: Buffer[] = [];
@@ -130,12 +133,12 @@ function readBeginning(response: IncomingMessage): Promise<string> {
   for (const end of ["end", "close", "error"]) response.on(end, () => resolve());
   return promise.then(() => {
     clearTimeout(timer);
-    // Bytes that are no text, and a character that the bound cuts, become replacement characters.
+    // Bytes that are not text, and a character that the bound cuts, become replacement characters.
     return Buffer.concat(chunks).subarray(0, TEXT_BYTES_MAX).toString("utf8").replaceAll("\0", "");
   });
 }
 
-/** Answers before the answer (1xx). A receiver has use for one or two. */
+/** Interim answers (1xx) that are accepted. A receiver needs one or two. */
 const INFORMATION_MAX = 16;
 
 function failed(why: string): WebhookAnswer {
@@ -144,7 +147,7 @@ function failed(why: string): WebhookAnswer {
 
 const LATE = failed("there was no answer in time");
 
-/** Returns the runtime's code, and nothing that the receiver wrote. */
+/** Returns the runtime's code, without any text of the receiver. */
 function describeCause(error: Error): string {
   const code: unknown = Reflect.get(error, "code");
   return `the call failed${typeof code === "string" ? ` (${code.slice(0, 60)})` : ""}`;

@@ -13,29 +13,29 @@ import { UNFINISHED, writeWholeFile } from "./whole-file.ts";
 const PIECE = 500;
 const OWN = /^([0-9a-f-]{36})\.([a-z0-9-]{1,63})\.[0-9a-f]{64}$/;
 const SHARED = /^shared\.[0-9a-f]{64}\.[a-z0-9-]{1,63}$/;
-/** A shared name that no job uses is removed once it is older: its job may be about to link it. */
+/** A shared name that no job uses is removed once it is older: until then a job may be about to link it. */
 const UNUSED_MS = 15 * 60_000;
-/** A job with an id older than this is stored late, or anew: its id does not tell when. */
+/** A job with an id older than this is stored late, or anew: its id does not show when. */
 const LATE_MS = 5 * 60_000;
 
 /**
  * Keeps files of jobs in the folder of large payloads, each content of a tenant once on disk.
  *
- * F1. A job has a hard link of its own to each of its files. Reading needs only that, so nothing that happens to other jobs or
- *     to the shared name can take a file away from it.
- * F2. The shared name, under which the next job finds the content, goes when no job has a link. A job that links it meanwhile
- *     keeps the content; the next one stores it anew.
+ * F1. A job has a hard link of its own to each of its files. Reading needs only that link, so other jobs and the shared
+ *     name cannot take a file away from it.
+ * F2. The shared name, under which the next job finds the content, is removed when no job has a link. A job that links
+ *     it meanwhile keeps the content; the next one stores it anew.
  * F3. A file gets its name only once it is completely on disk.
- * F4. A job's files are as young as its id, or as the youngest of them. A link has the time of the content, which may be long ago;
- *     so a job whose id is no longer young gets files of its own, whose time is that of their storing and which later jobs may
- *     share. Were the shared file's time set instead, it would make every job that has it young, and a tenant that sends one
- *     attachment all day would lose none of them.
- * F5. `put` resolves when a backup that is being prepared has the files too (`noteStored`).
+ * F4. A job's files are as young as its id, or as the youngest of them. A link has the time of the content, which may
+ *     be long ago; so a job whose id is no longer young gets files of its own, with the time at which they were stored,
+ *     and which later jobs may share. If the shared file's time were set instead, every job that has it would become
+ *     young, and a tenant that sends one attachment all day would lose none of them.
+ * F5. `put` resolves when a backup in preparation has the files too (`noteStored`).
  */
 export class ContentFiles implements ContentStore {
   /**
-   * The names of each job's files, while `all` goes through them: whoever removes jobs meanwhile does not read the folder for each.
-   * What came later is found by the next reading.
+   * The names of each job's files while `all` reads the folder: removals meanwhile need not read the folder for each
+   * job. Later files are found by the next reading.
    */
   private listed: ReadonlyMap<string, readonly string[]> = new Map();
 
@@ -95,7 +95,7 @@ export class ContentFiles implements ContentStore {
     }
   }
 
-  /** Reads the whole folder, unless `all` is going through it. */
+  /** Reads the whole folder, unless `all` is reading it. */
   private async listFiles({ jobId, tenantId }: PayloadRef): Promise<readonly string[]> {
     const prefix = `${jobId}.${tenantId}.`;
     const names = this.listed.get(jobId) ?? (await readdir(this.folder));
@@ -142,7 +142,7 @@ export class ContentFiles implements ContentStore {
         if (!hasCode(error, "ENOENT")) throw error;
       }
     }
-    // Its own name first: processes that store the same content do not meet.
+    // Its own name first, so that processes that store the same content do not interfere.
     await writeWholeFile(own, body);
     await link(own, shared).catch((error: unknown) => {
       if (!hasCode(error, "EEXIST")) throw error;
@@ -159,7 +159,7 @@ export class ContentFiles implements ContentStore {
     return { ...ref, storedMs, ageMs: Date.now() - storedMs };
   }
 
-  /** The shared name, or the draft, if no job has a link and it is that old. */
+  /** Removes the shared name, or the draft, if no job has a link and it is that old. */
   private async removeUnused(path: string, ageMs = 0): Promise<void> {
     const found = await stat(path).catch(() => null);
     if (found === null || found.nlink > 1 || (ageMs > 0 && Date.now() - found.ctimeMs < ageMs)) return;

@@ -10,8 +10,8 @@ import { contents, contentUses } from "./tables.ts";
 const FOREIGN_KEY_VIOLATION = "23503";
 
 /**
- * Keeps files of jobs as rows of a server that all processes share; compare `ContentFiles`. A content is removed with its last
- * use; that a use refers to it keeps the two from missing each other.
+ * Keeps files of jobs as rows of a server that all processes share; compare `ContentFiles`. A content is removed with
+ * its last use; the reference from the use serialises the two.
  */
 export class ContentRepository implements ContentStore {
   constructor(private readonly database: Database) {}
@@ -24,7 +24,7 @@ export class ContentRepository implements ContentStore {
         await transaction
           .insert(contents)
           .values({ tenantId, sha256, body: new Uint8Array(body) })
-          // Holds the row until the use is there.
+          // Locks the row until the use exists.
           .onConflictDoUpdate({ target: [contents.tenantId, contents.sha256], set: { sha256 } });
         await transaction
           .insert(contentUses)
@@ -75,7 +75,7 @@ export class ContentRepository implements ContentStore {
           .where(and(eq(contents.tenantId, tenantId), among(contents.sha256, sha256s), notExists(uses)));
       });
     } catch (error) {
-      // Another job began to use one of them meanwhile: nothing was removed, and the next sweep tries again.
+      // Another job began to use one of them meanwhile: the removal had no effect, and the next sweep tries again.
       if (sqlState(error).state !== FOREIGN_KEY_VIOLATION) throw error;
     }
   }

@@ -5,18 +5,18 @@ import type { Database } from "./postgres/database.ts";
 import { openRegistryKey } from "./registry-key.ts";
 import { Vault, VaultError } from "./vault.ts";
 
-/** More than any content that is kept: a text that was forged to swell is not opened. */
+/** More than any kept content: a text that was forged to expand excessively is not opened. */
 const TEXT_BYTES_MAX = 16 * 1024 * 1024;
 
 /**
- * The seal under this registry's own key. Another master key seals that key anew and leaves alone what it has sealed, so
- * contents stay readable through a rotation until they expire.
+ * Opens the seal under this registry's own key. Changing the master key re-encrypts only that key and not the contents,
+ * so contents stay readable through a rotation until they expire.
  */
 export async function openContentSeal(database: Database, vault: Vault, random: Random): Promise<ContentSeal> {
   return contentSeal(await openRegistryKey({ database, vault, random }, "failed-contents"), random);
 }
 
-/** zstd, then AES-256-GCM, bound to tenant and job. */
+/** Compresses with zstd, then encrypts with AES-256-GCM, bound to tenant and job. */
 export function contentSeal(key: Uint8Array, random: Random): ContentSeal {
   const vault = new Vault([key], random);
   const locate = (tenantId: string, jobId: string) => ({ tenantId, kind: "failed job", field: jobId });

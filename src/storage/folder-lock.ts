@@ -5,18 +5,18 @@ import { ConfigurationError } from "../domain/errors.ts";
 import { hasCode } from "../domain/has-code.ts";
 import { saidBy } from "../domain/tenants/said-by.ts";
 
-/** Another process holds the folder. The message names it and says what to do. */
+/** Another process has the folder's lock. The message names it and the remedy. */
 export class FolderInUseError extends Error {
   override readonly name = "FolderInUseError";
 }
 
 /**
- * Gives one process exclusive use of the data folder. PGlite and redis-server take no lock of their own, and two processes on
- * the same files destroy them.
+ * Gives one process exclusive use of the data folder. PGlite and redis-server take no lock of their own, and two
+ * processes on the same files destroy them.
  *
  * Invariants:
- * F1. The kernel holds the lock (SQLite's exclusive lock on `<folder>/lock`): it ends with the process, however that dies, so
- *     it can never be stale.
+ * F1. The kernel keeps the lock (SQLite's exclusive lock on `<folder>/lock`): it ends with the process, however that
+ *     dies, so it can never be stale.
  * F2. `<folder>/lock.pid` only serves the refusal's message; no decision depends on it.
  */
 export class FolderLock {
@@ -40,7 +40,7 @@ export class FolderLock {
     return new FolderLock(database);
   }
 
-  /** The same; null if another process holds the folder. */
+  /** The same; null if another process has the folder's lock. */
   static tryAcquire(folder: string): FolderLock | null {
     try {
       return FolderLock.acquire(folder);
@@ -72,7 +72,7 @@ function refusal(folder: string, error: unknown): Error {
     const message = `${folder} is in use by ${describeHolder(folder)}; stop it or set WAYBILL_HOME to another folder`;
     return new FolderInUseError(message, { cause: error });
   }
-  // Not by us: whoever holds a lock on this very file would not notice that it was replaced.
+  // Must not be removed by us: a process with a lock on this very file would not detect that it was replaced.
   return new ConfigurationError(
     `${join(folder, "lock")} cannot be locked (${saidBy(error)}); it should be an empty file: stop every Waybill that uses ` +
       "the folder, remove that file, and it is made anew",

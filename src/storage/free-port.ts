@@ -1,4 +1,4 @@
-/** A TCP port of loopback that nobody listens on at this moment. */
+/** Returns a TCP port of loopback that is unused at this moment. */
 export function freePort(): number {
   const server = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
   server.stop(true);

@@ -4,7 +4,10 @@ import type { StoredRef } from "../domain/jobs/payload-store.ts";
 /** How many jobs are read at a time. */
 export const PIECE = 500;
 
-/** All jobs of a table, in pieces. `after`: returns those behind this job's id, in the order of ids, at most `PIECE`. */
+/**
+ * Returns all jobs of a table, in pieces. `after`: returns the jobs after this id, in the order of ids, at most
+ * `PIECE`.
+ */
 export async function* jobsInPieces(
   after: (jobId: string) => Promise<readonly StoredRef[]>,
 ): AsyncGenerator<readonly StoredRef[]> {
@@ -17,7 +20,7 @@ export async function* jobsInPieces(
   }
 }
 
-/** A `stored_at` as `StoredRef` tells it: by the server's clock, which all processes share. */
+/** Formats a `stored_at` for `StoredRef`: by the server's clock, which all processes share. */
 export function storedTimes(storedAt: SQLWrapper) {
   return {
     storedMs: sql<number>`(extract(epoch from ${storedAt}) * 1000)::float8`.mapWith(Number),

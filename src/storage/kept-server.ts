@@ -5,21 +5,21 @@ import type { ServerProcess } from "./server-process.ts";
 export interface KeptServerOptions {
   /** As in "redis-server". */
   readonly name: string;
-  /** The counter of the times that it ended by itself. */
+  /** The metric that counts the times that it ended by itself. */
   readonly exits: string;
   /** Starts in a row that may fail before it is given up. */
   readonly startsMax: number;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
-  /** Whether the disk has room for what it writes. Without, it is not started again until there is. */
+  /** Whether the disk has enough space for its writes. Otherwise it is not started again until there is. */
   hasRoom(): boolean;
   /** Before each start. */
   prepare(): Promise<void>;
   /** Starts a process. */
   make(): ServerProcess;
-  /** After a start that failed: whether something was repaired, so that another may succeed. */
+  /** Called after a start that failed: whether something was repaired, so that another may succeed. */
   repair?(): Promise<boolean>;
-  /** It is given up. */
+  /** Called when it is given up. */
   onGone?(lastWords: string): void;
 }
 
@@ -29,7 +29,7 @@ const RESTART_MAX_MS = 5_000;
 const STABLE_MS = 10_000;
 const ROOM_LOOK_MS = 2_000;
 
-/** A private server that is started again whenever it ends. After `stop`, nothing is started any more. */
+/** A private server that is started again whenever it ends, until `stop`. */
 export class KeptServer {
   private readonly stopping = new AbortController();
   private process: ServerProcess | null = null;
@@ -37,7 +37,7 @@ export class KeptServer {
 
   constructor(private readonly options: KeptServerOptions) {}
 
-  /** Of the current process. */
+  /** The process id of the current process. */
   get pid(): number {
     return this.process?.pid ?? 0;
   }
@@ -55,7 +55,7 @@ export class KeptServer {
     await this.watching;
   }
 
-  /** The latest log lines of its latest process, oldest first. */
+  /** Returns the latest log lines of its latest process, oldest first. */
   lastWords(): string {
     return this.process?.lastWords() ?? "";
   }
@@ -76,7 +76,7 @@ export class KeptServer {
         end: this.process?.end ?? null,
         lastWords,
       });
-      // That it ends for want of room says nothing of whether it can be kept running.
+      // An end for lack of disk space does not show whether it can be kept running.
       if (await this.waitedForRoom()) failures = 1;
       if (failures > startsMax) {
         onGone?.(lastWords);

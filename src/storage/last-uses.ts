@@ -8,16 +8,16 @@ import { among } from "./analysts/statement-texts.ts";
 
 /** How often uses are written, all in one statement. */
 const WRITE_MS = 5_000;
-/** A use within this time of the last one that was noted is not noted. */
+/** A use within this time of the last recorded one is not recorded. */
 const USE_NOTED_MS = 60_000;
-/** A use within this time of the one that is stored is not written: processes that share a minute write it once. */
+/** A use within this time of the stored one is not written: processes that share a minute write it once. */
 const SAME_USE_MS = 55_000;
 /** The most ids in one statement. */
 const WRITTEN_AT_ONCE = 1_000;
 const IDS_MAX = 50_000;
 
 export interface LastUsesOptions {
-  /** Writes uses down, unless a later one is known, or one of the same minute. */
+  /** Writes uses, unless a later one is stored, or one of the same minute. */
   write(uses: readonly Use[]): Promise<unknown>;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
@@ -29,10 +29,11 @@ export interface Use {
 }
 
 /**
- * Notes in memory when secrets were last used, and writes that down in the background, at most once a minute each. No request
- * waits for it. What is not written when a process dies is lost: it only says when something was last used, to the minute.
+ * Records in memory when secrets were last used, and writes that in the background, at most once a minute each.
+ * Requests do not wait for it. Unwritten uses are lost when a process dies: they only show when a secret was last used,
+ * to the minute.
  *
- * Bounded: of more than `IDS_MAX` ids, the ones noted first are forgotten first, and may be written more often.
+ * Bounded: of more than `IDS_MAX` ids, the ones recorded first are forgotten first, and may be written more often.
  */
 export class LastUses {
   private readonly notedAtMs = new Map<string, number>();
@@ -61,13 +62,13 @@ export class LastUses {
     this.writes.start();
   }
 
-  /** Writes what is noted, then stops. Safe to repeat. */
+  /** Writes the recorded uses, then stops. Safe to repeat. */
   async stop(): Promise<void> {
     await this.writes.stop();
     await this.write();
   }
 
-  /** Writes what is noted. Never rejects: what cannot be written now is written later. */
+  /** Writes the recorded uses. Never rejects: uses that cannot be written now are written later. */
   async write(): Promise<void> {
     while (this.unwritten.size > 0) {
       const uses = Array.from(this.unwritten, ([id, at]) => ({ id, at })).slice(0, WRITTEN_AT_ONCE);
@@ -84,7 +85,7 @@ export class LastUses {
   }
 }
 
-/** When the latest of these uses was, and which rows do not have it, or one of the same minute, yet. */
+/** Selects the time of the latest of these uses, and the rows that do not yet have it or one of the same minute. */
 export function newUses(
   uses: readonly Use[],
   { id, lastUsedAt }: { readonly id: PgColumn; readonly lastUsedAt: PgColumn },

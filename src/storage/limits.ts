@@ -1,10 +1,16 @@
-/** What ClickHouse's engine leaves free of its disk: a share of it, and at most so many bytes (`clickhouse-config.ts` says why). */
+/**
+ * The disk space that ClickHouse's engine leaves free: a share of the disk, and at most this many bytes
+ * (`clickhouse-config.ts` explains why).
+ */
 export const diskLimits = {
   freeBytesKept: 256 * 1024 * 1024,
   freeShareKept: 0.05,
 } as const;
 
-/** Bounds of analysts' statements on this machine: few and narrow, so that the recorder and the API keep it. */
+/**
+ * Bounds of analysts' statements on this machine: few and narrow, so that capacity remains for the recorder and the
+ * API.
+ */
 export const analystLimits = {
   analystQueriesMax: 2,
   /** Statements that wait for their turn, and how long they wait. */

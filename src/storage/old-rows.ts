@@ -8,11 +8,11 @@ export interface OldRowsOptions {
   readonly database: Database;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
-  /** What they are, for the log. */
+  /** The kind of rows, for the log. */
   readonly name: string;
-  /** Pieces of one sweep. */
+  /** Pieces per sweep. */
   readonly piecesMax: number;
-  /** The time by which they are old, on which several clocks agree. */
+  /** The time for judging their age, on which several clocks agree. */
   agreedMs(): Promise<number>;
   /** Removes some of them, about `limit`. Resolves to how many it found: fewer than `limit` if there are no more. */
   remove(transaction: AnyDb, limit: number, nowMs: number): Promise<number>;
@@ -21,7 +21,7 @@ export interface OldRowsOptions {
 const SWEEP_MS = 60 * 60 * 1000;
 const ROWS_AT_ONCE = 1_000;
 
-/** Removes rows that are too old, every hour, in pieces that hold nobody up. */
+/** Removes rows that are too old, every hour, in pieces that do not block other work. */
 export class OldRows {
   private readonly sweeps: Repeated;
 
@@ -39,7 +39,7 @@ export class OldRows {
     return this.sweeps.stop();
   }
 
-  /** Removes those there are. Never rejects. */
+  /** Removes the rows that are too old now. Never rejects. */
   async sweep(): Promise<void> {
     const { database, telemetry, name, piecesMax } = this.options;
     try {

@@ -1,7 +1,7 @@
 import { open, readdir } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Resolves once what the file holds is on disk; of a folder, the names in it. */
+/** Resolves once the file's contents are on disk; for a folder, the names in it. */
 export async function onDisk(path: string): Promise<void> {
   const handle = await open(path, "r");
   try {
@@ -11,12 +11,12 @@ export async function onDisk(path: string): Promise<void> {
   }
 }
 
-/** The same of many. */
+/** The same for many paths. */
 export async function allOnDisk(paths: readonly string[]): Promise<void> {
   for (let at = 0; at < paths.length; at += 16) await Promise.all(paths.slice(at, at + 16).map(onDisk));
 }
 
-/** Whatever is below the folder, and the folder itself. */
+/** The same for the folder and everything below it. */
 export async function treeOnDisk(folder: string): Promise<void> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const found = entries.filter((entry) => entry.isFile() || entry.isDirectory());

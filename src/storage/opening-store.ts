@@ -2,7 +2,9 @@ import { ConfigurationError, TransportError, UnavailableError } from "../domain/
 import { saidByCause } from "../domain/tenants/said-by.ts";
 import { FolderInUseError } from "./folder-lock.ts";
 
-/** A store in the data folder does not open. The message is all that a person needs: which folder, why, and what to do. */
+/**
+ * A store in the data folder does not open. The message is all that a person needs: which folder, why, and the remedy.
+ */
 export class UnopenedStoreError extends Error {
   override readonly name = "UnopenedStoreError";
 }
@@ -11,7 +13,7 @@ export interface OpeningStore {
   /** As in "the registry (PostgreSQL)". */
   readonly store: string;
   readonly folder: string;
-  /** What the engine said before it failed, which tells more than what it throws. "" or null: nothing. */
+  /** The engine's output before it failed, which is more informative than its error. "" or null: none. */
   lastWords?(): string | null;
 }
 
@@ -19,7 +21,7 @@ const REMEDY =
   "It is left as it is: copy the folder before anything else is tried, see that its disk has room, and restore a backup " +
   "where it is damaged (docs/backup.md)";
 
-/** Opens a store in the data folder. Whatever engine or system throws becomes one line for a person. */
+/** Opens a store in the data folder. Turns any error of the engine or the system into one line for a person. */
 export async function openingStore<T>({ store, folder, lastWords }: OpeningStore, open: () => Promise<T>): Promise<T> {
   try {
     return await open();

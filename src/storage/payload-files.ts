@@ -11,14 +11,14 @@ const PIECE = 500;
 const NAME = /^([0-9a-f-]{36})\.([a-z0-9-]{1,63})$/;
 
 /**
- * Stores large payloads as files in the data folder, which one start uses exclusively. Not as rows of the embedded PostgreSQL,
- * which runs in the event loop: there a payload of 8 MB blocks the process for a second; as a file it takes 15 ms on another
- * thread.
+ * Stores large payloads as files in the data folder, which one start uses exclusively. Not as rows of the embedded
+ * PostgreSQL, which runs in the event loop: there a payload of 8 MB blocks the process for a second; as a file it takes
+ * 15 ms on another thread.
  *
  * P1. A file gets its name only once it is completely on disk.
- * P2. The next start of the main process removes unfinished files that a crash left, and puts back those that it left aside, before
- *     any other process of the start writes.
- * P3. A file's time is that of its storing, and a payload that is stored anew is a new file.
+ * P2. The next start of the main process removes unfinished files that a crash left, and puts back those that it left
+ *     aside, before any other process of the start writes.
+ * P3. A file's time is the time at which it was stored, and a payload that is stored anew is a new file.
  * P4. `put` resolves when a backup that is being prepared has the file too (`noteStored`).
  */
 export class PayloadFiles implements PayloadStore {
@@ -37,7 +37,7 @@ export class PayloadFiles implements PayloadStore {
     return PayloadFiles.join(folder);
   }
 
-  /** For processes other than the main one, which has prepared the folder. */
+  /** Opens the store in processes other than the main one, which has prepared the folder. */
   static async join(folder: string): Promise<PayloadFiles> {
     return new PayloadFiles(folder, await open(folder, "r"));
   }
@@ -94,7 +94,7 @@ export class PayloadFiles implements PayloadStore {
     await this.directory.close();
   }
 
-  /** None if it has gone meanwhile. */
+  /** Returns none if it has gone meanwhile. */
   private async found(ref: PayloadRef): Promise<readonly StoredRef[]> {
     const storedMs = await writtenMs(this.toPath(ref)).catch((error: unknown) => {
       throw unreadable(error);

@@ -14,27 +14,28 @@ import { join } from "node:path";
 import { ConfigurationError } from "../domain/errors.ts";
 import { saidBy } from "../domain/tenants/said-by.ts";
 
-/** The permission bits of everybody but the owner. */
+/** The permission bits of group and others. */
 const OF_OTHERS = 0o077;
 /** Set on folders meant to be shared, such as /tmp. */
 const STICKY = 0o1000;
-/** Made by file systems, for root, in the folder that they are mounted at. */
+/** Created by file systems, for root, in their mount point. */
 const OF_THE_DISK = "lost+found";
-/** Folders that we create in a data folder, and that one. */
+/** The folders that we create in a data folder, and `lost+found`. */
 const KNOWN_FOLDERS: ReadonlySet<string> = new Set([
   ..."redis postgres postgres.new clickhouse clickhouse-access export payloads backup.unfinished".split(" "),
   OF_THE_DISK,
 ]);
 
-/** Where child processes write their exports, each by its name, such as `api-1`. */
+/** The folders into which child processes write their exports, named after them, such as `api-1`. */
 const OF_A_CHILD = /^export-[a-z]+-\d+$/;
 
 /**
- * Removes everybody else's access to the data folder and its contents. Returns whether there was any. A folder that does not
- * exist yet will be private because of our umask.
+ * Removes other users' access to the data folder and its contents. Returns whether there was any. A folder that does
+ * not exist yet will be private because of our umask.
  *
- * Former releases left the folder as they found it, with files that everybody could write; a copy of one may be just as open. A
- * start checks only the first level: it is closed after everything below it, so an interrupted walk starts over.
+ * Former releases left the folder's mode unchanged, with files that every user could write; a copy of one may be just
+ * as open. A start checks only the first level: it is closed after everything below it, so an interrupted walk starts
+ * over.
  *
  * @throws ConfigurationError if the folder is not ours to close.
  */
@@ -56,8 +57,9 @@ export function makePrivate(home: string): boolean {
 }
 
 /**
- * Refuses a data folder of another user, whose secrets that user knows and whose files they can exchange, and a link to it that they
- * can turn elsewhere. A folder's superiors are not looked at: who can exchange the folder itself leaves one of their own.
+ * Refuses a data folder of another user, who knows its secrets and can replace its files, and a link to it that another
+ * user can redirect. The parent folders are not checked: a user who can replace the folder itself leaves a folder of
+ * their own.
  *
  * @throws ConfigurationError
  */
@@ -75,7 +77,7 @@ export function requireOwnFolder(home: string): void {
       `WAYBILL_HOME is "${home}", which is no folder; it should be one, or not be there yet`,
     );
   }
-  // Nothing can be taken from it. Code that needs it refuses it itself.
+  // No data can be taken from it. Code that needs it refuses it itself.
   if (!isReadable(folder)) return;
   requireOwner(folder, info.uid, us);
   for (const name of readdirSync(folder)) {
@@ -85,7 +87,7 @@ export function requireOwnFolder(home: string): void {
   }
 }
 
-/** Null: there is nothing yet. */
+/** Null: the folder does not exist yet. */
 function statFolder(home: string) {
   try {
     return found(() => lstatSync(home));
@@ -106,7 +108,9 @@ function describeUser(uid: number): string {
   return uid === 0 ? "root" : `the user with uid ${uid}`;
 }
 
-/** A folder that is shared on purpose, or that holds other users' files, must not be closed. */
+/**
+ * Requires that the folder is not shared on purpose, and has no other users' files: such a folder must not be closed.
+ */
 function requireOurs(folder: string, entries: readonly Dirent[]): void {
   const foreign = entries.find((entry) => entry.isDirectory() && !isKnown(entry.name));
   if ((lstatSync(folder).mode & STICKY) !== 0) throw refusal(folder, "is shared with other users");
@@ -127,7 +131,7 @@ function closeBelow(folder: string): void {
   }
 }
 
-/** By descriptor, which stays with this file: nobody can swap in a link to another one meanwhile. */
+/** Closes by descriptor, which stays with this file: it cannot be replaced by a link to another one meanwhile. */
 function close(path: string): void {
   if (!isOpenToOthers(path)) return;
   const descriptor = orRefused(path, () => openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW));
@@ -135,14 +139,14 @@ function close(path: string): void {
   try {
     const { mode } = fstatSync(descriptor);
     orRefused(path, () => fchmodSync(descriptor, mode & 0o7777 & ~OF_OTHERS));
-    // Some file systems report success and keep the mode.
+    // Some file systems report success without changing the mode.
     if ((fstatSync(descriptor).mode & OF_OTHERS) !== 0) throw refusal(path, "is on a file system without modes");
   } finally {
     closeSync(descriptor);
   }
 }
 
-/** False: it belongs to another user and is closed to us. A process that needs nothing in it still works. */
+/** False: it belongs to another user and is closed to us. A process that does not need its contents still works. */
 function isReadable(folder: string): boolean {
   try {
     accessSync(folder, constants.R_OK | constants.X_OK);

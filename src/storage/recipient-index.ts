@@ -9,14 +9,14 @@ import type { Vault } from "./vault.ts";
 const HASH_CHARS = 32;
 
 /**
- * The index under this registry's own key: another master key changes no hash. Rejects with `UnavailableError`, and with
- * `VaultError` if the key does not open.
+ * Opens the index under this registry's own key, so that another master key does not change the hashes. Rejects with
+ * `UnavailableError`, and with `VaultError` if the key does not open.
  */
 export async function openRecipientIndex(database: Database, vault: Vault, random: Random): Promise<RecipientIndex> {
   return recipientIndex(await openRegistryKey({ database, vault, random }, "recipient-index"));
 }
 
-/** The first half of HMAC-SHA-256 (RFC 2104; truncated by its section 5), written as a UUID. */
+/** Computes the first half of HMAC-SHA-256 (RFC 2104; truncated by its section 5), written as a UUID. */
 export function recipientIndex(key: Uint8Array): RecipientIndex {
   const erasedNamesKey = (tenantId: string) =>
     createHmac("sha256", key).update(`erased names\0${tenantId}`).digest("hex");

@@ -4,7 +4,7 @@ import { TENANT_ID } from "../domain/tenants/tenant.ts";
 import type { AnyDb, Database } from "./postgres/database.ts";
 import { registryState, tenants } from "./tables.ts";
 
-/** Hears of changes after they were committed, or when it is unknown whether they were. */
+/** Notified of changes after they were committed, or when it is unknown whether they were. */
 export interface ChangeListener {
   onTenant(tenantId: string): void;
   /** Resolves when the change is in force in this process. Never rejects. */
@@ -13,7 +13,7 @@ export interface ChangeListener {
   onOperators(): Promise<void>;
 }
 
-/** What a change returns instead of its result to have no effect: its transaction is rolled back, and nothing announced. */
+/** Returned by a change instead of its result to have no effect: its transaction is rolled back, and not announced. */
 export class Undone<R> extends Error {
   override readonly name = "Undone";
   constructor(readonly result: R) {
@@ -22,8 +22,8 @@ export class Undone<R> extends Error {
 }
 
 /**
- * Makes changes that processes have in memory. Each is one transaction that takes the registry's next version, which other
- * processes notice at their next poll. It is announced after its commit, which they notice at once.
+ * Changes data that processes have in memory. Each change is one transaction that takes the registry's next version,
+ * which other processes read at their next poll. Its announcement after the commit makes them read it at once.
  *
  * Lock order: the registry's state, then a tenant. Code that locks only a tenant (tokens) is compatible with it.
  */
@@ -38,7 +38,7 @@ export class RegistryChanges {
     tenantId: string,
     change: (transaction: AnyDb) => Promise<T | Undone<R>>,
   ): Promise<T | R | Missing<"tenant">> {
-    // PostgreSQL never sees a text that cannot be a tenant's id.
+    // Texts that cannot be a tenant's id are never sent to PostgreSQL.
     if (!TENANT_ID.test(tenantId)) return missing("tenant");
     const announce = () => this.listener.onTenant(tenantId);
     return this.announced(announce, async (transaction): Promise<T | Undone<R | Missing<"tenant">>> => {
@@ -106,12 +106,12 @@ export class RegistryChanges {
     try {
       return await this.database.write(async (transaction) => {
         const result = await change(transaction);
-        // An error is how the database hears that it must roll back.
+        // Only an error makes the database roll back.
         if (result instanceof Undone) throw result;
         return result;
       });
     } catch (error) {
-      // Nothing but the line above throws one.
+      // Only the line above throws one.
       if (error instanceof Undone) return error as Undone<R>;
       throw error;
     }

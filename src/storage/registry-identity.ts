@@ -5,9 +5,9 @@ import type { AnyDb } from "./postgres/database.ts";
 import { readRows } from "./postgres/rows-of.ts";
 
 /**
- * Identifies this registry, in one row: a random id, by which a queue recognizes the registry it belongs to, and the id of the
- * first key in MASTER_KEY at the last start. And the queue that belongs to it: by its id, with the last mark that it was seen with
- * and the jobs that it held.
+ * Identifies this registry, in one row: a random id, by which a queue recognizes the registry it belongs to, and the id
+ * of the first key in MASTER_KEY at the last start. Also identifies the queue that belongs to it: its id, its last
+ * known mark, and its number of jobs then.
  */
 const identity = pgTable("registry_identity", {
   id: smallint("id").primaryKey(),
@@ -19,7 +19,7 @@ const identity = pgTable("registry_identity", {
   countedAt: timestamp("counted_at", { withTimezone: true }),
 });
 
-/** Those that came later. */
+/** Columns that were added later. */
 const COLUMNS =
   "queue uuid, mark bigint not null default 0, queued_jobs bigint, counted_at timestamp with time zone".split(", ");
 
@@ -46,7 +46,7 @@ export interface RegistryIdentity {
   readonly masterKey: string | null;
   /** The id of the queue that belongs to it; null: none yet. */
   readonly queue: string | null;
-  /** The last mark of that queue that it was told. */
+  /** The last known mark of that queue. */
   readonly mark: number;
   /** Null: they were not counted yet. */
   readonly queued: QueuedThen | null;
@@ -66,22 +66,27 @@ export async function readIdentity(db: AnyDb): Promise<RegistryIdentity> {
   return { registry, masterKey, queue, mark, queued: jobs === null || at === null ? null : { jobs, at } };
 }
 
-/** Records which key seals from now on. Only for callers that hold the previously recorded key. */
+/** Records which key seals from now on. Only for callers that have the previously recorded key. */
 export async function noteMasterKey(db: AnyDb, keyId: string): Promise<void> {
   await db.update(identity).set({ masterKey: keyId });
 }
 
-/** The queue belongs to the registry if none does yet. Of two that ask at the same moment one gets it. */
+/**
+ * Assigns the queue to the registry if none is assigned yet. If two processes try at the same moment, one succeeds.
+ */
 export async function claimForQueue(db: AnyDb, queue: string): Promise<void> {
   await db.update(identity).set({ queue }).where(isNull(identity.queue));
 }
 
-/** From now on another queue belongs to the registry. */
+/** Assigns another queue to the registry. */
 export async function giveToQueue(db: AnyDb, queue: string, mark: number): Promise<void> {
   await db.update(identity).set({ queue, mark, queuedJobs: null, countedAt: null });
 }
 
-/** Notes the queue's mark, and what it holds if that was counted. False: another queue belongs to the registry by now. */
+/**
+ * Records the queue's mark, and its number of jobs if they were counted. False: another queue belongs to the registry
+ * by now.
+ */
 export async function noteMark(
   db: AnyDb,
   { queue, mark, queued }: { readonly queue: string; readonly mark: number; readonly queued: QueuedThen | null },
@@ -95,7 +100,7 @@ export async function noteMark(
   return noted.length > 0;
 }
 
-/** An embedded registry has its changes on disk at checkpoints alone. */
+/** Writes the changes of an embedded registry to disk, which otherwise happens only at checkpoints. */
 export async function putOnDisk(db: AnyDb): Promise<void> {
   await db.execute(sql`checkpoint`);
 }

@@ -13,8 +13,9 @@ export interface RegistryKeyPorts {
 }
 
 /**
- * A key of this registry's own, which the first process makes. It is kept sealed: another master key seals it anew, and what
- * it was used for stays good. Rejects with `UnavailableError`, and with `VaultError` if it does not open.
+ * Opens a key of this registry's own, which the first process creates. It is stored encrypted: a change of the master
+ * key re-encrypts it, and data made with it stays valid. Rejects with `UnavailableError`, and with `VaultError` if it
+ * does not open.
  */
 export async function openRegistryKey(
   { database, vault, random }: RegistryKeyPorts,

@@ -8,8 +8,8 @@ import type { RegistryChanges } from "./registry-changes.ts";
 import type { Secret, Vault } from "./vault.ts";
 
 /**
- * What operators read and change. Each room adds its own part with `declare module`, beside the function that makes the part
- * from `RegistryTools`.
+ * The data that operators read and change. Each folder adds its own part with `declare module`, beside the function
+ * that makes the part from `RegistryTools`.
  */
 export interface Registry {}
 
@@ -17,23 +17,23 @@ export interface Registry {}
 export type CredentialsPut = Done<{ readonly used: boolean }> | Missing<"tenant">;
 
 export interface CredentialStore {
-  /** Stores a tenant's own credentials sealed. They are used once the tenant may use its own on the channel. */
+  /** Stores a tenant's own credentials encrypted. They are used once the tenant may use its own on the channel. */
   put(secret: Secret, channel: ChannelName): Promise<CredentialsPut>;
   /**
-   * The opened credentials of a kind, by tenant, of all tenants that may use their own on the channel. Those that do
-   * not open are left out: they cannot be used either.
+   * Returns the decrypted credentials of a kind, by tenant, of all tenants that may use their own on the channel.
+   * Credentials that do not open are left out: they cannot be used either.
    */
   opened(kind: string, channel: ChannelName): Promise<ReadonlyMap<string, string>>;
 }
 
-/** What the rooms make their repositories of. */
+/** The dependencies from which the folders build their repositories. */
 export interface RegistryTools {
   readonly database: Database;
-  /** For what tenant snapshots show. */
+  /** For data that tenant snapshots include. */
   readonly changes: RegistryChanges;
   readonly vault: Vault;
   readonly credentials: CredentialStore;
-  /** Names erased recipients. */
+  /** Computes the names of erased recipients. */
   readonly recipients: RecipientIndex;
   readonly clock: Clock;
   readonly random: Random;

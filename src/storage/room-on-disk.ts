@@ -4,14 +4,14 @@ import { ConfigurationError } from "../domain/errors.ts";
 import { diskLimits } from "./limits.ts";
 
 const MIB = 1024 * 1024;
-/** What PostgreSQL makes of an empty folder (40 MiB, 1,000 files), and one more file of its write-ahead log. */
+/** The size of a new PostgreSQL (40 MiB, 1,000 files), and one more file of its write-ahead log. */
 const NEW_REGISTRY = { bytes: 40 * MIB, files: 1_200 };
-/** For what a start writes beside that: the next file of the write-ahead log, and the schema's next steps. */
+/** For a start's other writes: the next file of the write-ahead log, and the schema's next steps. */
 const EVERY_START = { bytes: 16 * MIB, files: 200 };
-/** Of a process whose stores are servers: secrets. */
+/** For a process whose stores are servers: secrets. */
 const WITHOUT_STORES = { bytes: MIB, files: 20 };
 
-/** Which stores are in the data folder. */
+/** The stores in the data folder. */
 export interface StoresInFolder {
   readonly queue: boolean;
   readonly registry: boolean;
@@ -19,14 +19,14 @@ export interface StoresInFolder {
 }
 
 /**
- * Refuses a start that its disk has no room for, before anything is made or migrated: engines that meet a full disk leave files
- * that they cannot read later.
+ * Refuses a start for which its disk has too little space, before any file is created or migrated: engines that meet a
+ * full disk leave files that they cannot read later.
  *
  * @throws ConfigurationError
  */
 export function requireRoom(home: string, stores: StoresInFolder): void {
   const disk = measureDisk(home);
-  // Some file systems do not tell.
+  // Some file systems do not report it.
   if (disk === null) return;
   const needed = neededIn(home, stores, disk.bytes);
   if (disk.freeBytes >= needed.bytes && disk.freeFiles >= needed.files) return;
@@ -40,7 +40,7 @@ export function requireRoom(home: string, stores: StoresInFolder): void {
   );
 }
 
-/** Whether a server that writes in the folder can start again: less than this is gone with its next file. */
+/** Whether a server that writes in the folder can start again: less space than this is used up by its next file. */
 export function hasRoomToWrite(folder: string): boolean {
   const disk = measureDisk(folder);
   return disk === null || (disk.freeBytes >= EVERY_START.bytes && disk.freeFiles > 0);
@@ -57,7 +57,7 @@ function neededIn(home: string, { queue, registry, eventStore }: StoresInFolder,
     bytes += NEW_REGISTRY.bytes;
     files += NEW_REGISTRY.files;
   }
-  // It writes nothing while less than that is free, not even its first rows.
+  // It refuses writes while less than that is free, even its first rows.
   if (eventStore && isNew(join(home, "clickhouse"))) {
     bytes += Math.min(diskLimits.freeBytesKept, Math.floor(diskBytes * diskLimits.freeShareKept));
   }
@@ -69,7 +69,7 @@ function isNew(folder: string): boolean {
   try {
     return readdirSync(folder).length === 0;
   } catch {
-    // Its store says why it does not open.
+    // Opening the store will report the reason.
     return false;
   }
 }

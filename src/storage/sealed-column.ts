@@ -3,17 +3,17 @@ import type { PgColumn } from "drizzle-orm/pg-core";
 import type { Database } from "./postgres/database.ts";
 import { type SecretPlace, type Vault, VaultError } from "./vault.ts";
 
-/** A column that holds secrets which the vault sealed. */
+/** A column with secrets that the vault encrypted. */
 export interface SealedColumn {
-  /** In the plural, for people. */
+  /** The plural, for people. */
   readonly name: string;
   readonly column: PgColumn;
-  /** Text columns that identify a row together. */
+  /** Text columns that together identify a row. */
   readonly key: readonly PgColumn[];
   readonly tenantId: PgColumn;
-  /** Where the secret of the row with this key belongs. */
+  /** Returns the place to which the secret of the row with this key is bound. */
   place(tenantId: string, key: readonly string[]): SecretPlace;
-  /** Its table is too large to be looked through at every start. */
+  /** Its table is too large to be checked at every start. */
   readonly isLarge?: true;
 }
 
@@ -38,19 +38,19 @@ export async function requireMasterKeys(
 
 export interface Resealed {
   readonly resealed: number;
-  /** Why secrets could not be opened: the first of them, without what they hold. */
+  /** Why secrets could not be opened: the first reasons, without the secrets. */
   readonly unopened: readonly string[];
   readonly unopenedCount: number;
 }
 
-/** How many rows are read and changed together: a registry in this process answers nobody else meanwhile. */
+/** How many rows are read and changed together: a registry in this process serves no other calls meanwhile. */
 const PIECE = 100;
 const SHOWN_MAX = 20;
 
 /**
- * Seals every secret of the column that another key than the vault's first sealed anew. Safe while others read and write, and
- * to repeat after it broke off: a secret is replaced only if it is still the one that was opened, and one that is sealed with
- * the first key already is left alone. A secret that does not open stays as it is.
+ * Encrypts every secret of the column anew that another key than the vault's first encrypted. Safe while others read
+ * and write, and safe to repeat after an interruption: a secret is replaced only if it is still the one that was
+ * opened, and one that the first key encrypted already is left alone. A secret that does not open stays as it is.
  */
 export async function resealColumn(
   database: Database,
@@ -104,7 +104,7 @@ export async function resealColumn(
   }
 }
 
-/** How many secrets of the column another key than the vault's first sealed. */
+/** Counts the column's secrets that another key than the vault's first encrypted. */
 export async function countOlder(database: Database, vault: Vault, { column }: SealedColumn): Promise<number> {
   const where = and(isNotNull(column), sql`${keyIdIn(column)} <> ${vault.sealingKeyId}`);
   return database.read((db) => db.$count(column.table, where));
@@ -121,7 +121,7 @@ function listed(values: readonly unknown[]): SQL {
   );
 }
 
-/** The name of the column in its table's declaration, which differs from its name in the database. */
+/** Returns the name of the column in its table's declaration, which differs from its name in the database. */
 function nameIn(column: PgColumn): string {
   const found = Object.entries(column.table).find(([, one]) => one === column);
   if (found === undefined) throw new Error(`${column.name} is no column of its table`);

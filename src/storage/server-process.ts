@@ -7,7 +7,10 @@ export interface ServerProcessOptions {
   /** The command line, with any prefix. */
   readonly command: readonly string[];
   readonly folder: string;
-  /** How it is asked to end: by a signal, or by the end of its standard input, which also comes when this process dies. */
+  /**
+   * How its end is requested: by a signal, or by the end of its standard input, which also happens when this process
+   * dies.
+   */
   readonly endsBy: "signal" | "input";
   /** Resolves once it answers with its data loaded. Tries until then, or until `signal` aborts. */
   answers(signal: AbortSignal): Promise<void>;
@@ -19,7 +22,7 @@ const LAST_LINES = 20;
 /** Loading a large file takes minutes; a server silent for this long is considered hung. */
 const READY_WAIT_MS = 10 * 60_000;
 const STOP_WAIT_MS = 8_000;
-/** A helper forked by the server can keep the log open after it exits; then the lines read so far must do. */
+/** A helper forked by the server can keep the log open after it exits; then the lines read so far must suffice. */
 const LOG_WAIT_MS = 200;
 
 /** One run of a private server, from start to exit. */
@@ -29,7 +32,7 @@ export class ServerProcess {
   private readonly child: Bun.Subprocess<"ignore" | "pipe", "pipe", "pipe">;
   private readonly lines: string[] = [];
 
-  /** Starts the process; `ready` says when it answers. Call it on the main thread (see `parent-death-signal.ts`). */
+  /** Starts the process; `ready` tells when it answers. Call it on the main thread (see `parent-death-signal.ts`). */
   constructor(private readonly options: ServerProcessOptions) {
     this.child = Bun.spawn([...options.command], {
       cwd: options.folder,
@@ -54,7 +57,7 @@ export class ServerProcess {
     return this.child.pid;
   }
 
-  /** How it ended: with a code, or by a signal; null: it runs. */
+  /** How it ended: with a code, or by a signal; null: it is running. */
   get end(): string | number | null {
     return this.child.signalCode ?? this.child.exitCode;
   }
@@ -78,12 +81,12 @@ export class ServerProcess {
     }
   }
 
-  /** Its latest log lines, oldest first. */
+  /** Returns its latest log lines, oldest first. */
   lastWords(): string {
     return this.lines.join("\n");
   }
 
-  /** Ends it, gracefully if it obeys. Safe to call twice. */
+  /** Ends it, gracefully if it responds. Safe to call twice. */
   async stop(): Promise<void> {
     const over = new AbortController();
     const { stdin } = this.child;

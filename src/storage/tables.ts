@@ -20,11 +20,12 @@ import type { ChannelName } from "../domain/jobs/job.ts";
 import { type Permission, QUEUE_SHARE } from "../domain/tenants/tenant.ts";
 import { EXACT_CHARS_MAX, type JsonObject, parseWritten } from "../domain/texts/json.ts";
 
-// Columns of every room's tables, and the tables that several rooms use. The others are in the `tables.ts` of their rooms.
+// Columns of several folders' tables, and tables that several folders use. The others are in the `tables.ts` of their
+// folders.
 
 /**
- * A JSON object. Through Bun.SQL, drizzle's own `jsonb` reaches the server as a JSON *string*: it reads back well, but no
- * operator works on it. Sent as text and cast on the server, it is right with every driver.
+ * A JSON object. Through Bun.SQL, drizzle's own `jsonb` reaches the server as a JSON *string*: it reads back correctly,
+ * but JSON operators do not work on it. Sent as text and cast on the server, it is correct with every driver.
  */
 export const json = <T extends JsonObject>(name: string) =>
   customType<{ data: T; driverData: SQL | T }>({
@@ -34,7 +35,7 @@ export const json = <T extends JsonObject>(name: string) =>
     fromDriver: (value) => value as T,
   })(name);
 
-/** As `json`, with numbers digit by digit, as the column keeps them: drivers make doubles of them. */
+/** As `json`, with numbers digit by digit, as the column keeps them: drivers convert them to doubles. */
 export const exactJson = (column: PgColumn) =>
   sql<JsonObject>`${column}::text`.mapWith(
     // PostgreSQL writes exponents out: those numbers were doubles.
@@ -49,7 +50,7 @@ export const bytes = customType<{ data: Uint8Array<ArrayBuffer>; driverData: Uin
   fromDriver: (value) => new Uint8Array(value),
 });
 
-/** To the millisecond, so that it can be compared with what was read of it. */
+/** To the millisecond, so that it can be compared with a value that was read from it. */
 const storedAt = () =>
   timestamp("stored_at", { withTimezone: true, mode: "date", precision: 3 }).notNull().defaultNow();
 
@@ -72,7 +73,7 @@ export const registryState = pgTable(
   (table) => [check("registry_state_one_row", sql`${table.id} = 1`)],
 );
 
-/** The registry's own keys, sealed by the vault: what they made stays good when the master key changes. */
+/** The registry's own keys, encrypted by the vault: data made with them stays valid when the master key changes. */
 export const registryKeys = pgTable("registry_keys", {
   name: slug("name").primaryKey(),
   sealed: text("sealed").notNull(),
@@ -102,26 +103,32 @@ export const tenants = pgTable(
     /** Balance of wallet tokens: the sum of the tenant's movements. */
     tokens: bigint("tokens", { mode: "number" }).notNull(),
     shard: integer("shard").notNull(),
-    /** Tokens given back on a UTC day, the last one on which there were any (days since 1970). The previous release does not count. */
+    /**
+     * Tokens given back on a UTC day, the last one on which there were any (days since 1970). The previous release does
+     * not count them.
+     */
     refundDay: integer("refund_day").notNull().default(0),
     refunds: integer("refunds").notNull().default(0),
     walletWebhookUrl: text("wallet_webhook_url"),
-    // What operators decided (domain/steering.ts): with defaults, because the previous release adds tenants without them.
+    // Operators' decisions (domain/steering.ts): with defaults, because the previous release adds tenants without them.
     paused: text("paused").array().$type<ChannelName[]>().notNull().default([]),
     held: text("held").array().$type<ChannelName[]>().notNull().default([]),
     /** Unix ms by channel, as `resumedAt`. */
     purgedBefore: json<Record<ChannelName, number>>("purged_before").notNull().default(sql`'{}'::jsonb`),
     resumedAt: json<Record<ChannelName, number>>("resumed_at").notNull().default(sql`'{}'::jsonb`),
-    /** Of its e-mails, where neither the message nor its template says. */
+    /** For its e-mails, if neither the message nor its template sets it. */
     tracking: json<TrackingChoice>("tracking").notNull().default(sql`'{}'::jsonb`),
-    /** Suppressions that the tenant has added itself, less those that were taken off again. The previous release does not count. */
+    /**
+     * Suppressions that the tenant has added itself, less those that were removed again. The previous release does not
+     * count them.
+     */
     ownSuppressions: integer("own_suppressions").notNull().default(0),
     /**
-     * An operator deleted the tenant: for every reader but the removal and the bills, there is none. The row stays for good,
-     * so that its id is not given out again, and with it what it is billed for.
+     * An operator deleted the tenant: it no longer exists for any reader but the removal and the bills. The row stays
+     * for good, so that its id is not reused, and so that it can be billed.
      */
     deletedAt: timestamp("deleted_at", { withTimezone: true, mode: "date" }),
-    /** All else of the deleted tenant is gone. */
+    /** All other data of the deleted tenant is gone. */
     removedAt: timestamp("removed_at", { withTimezone: true, mode: "date" }),
     /** `registry_state.version` of the last change that the tenant's snapshot shows. */
     version: bigint("version", { mode: "number" }).notNull(),
@@ -142,8 +149,8 @@ export const tenantId = () =>
     .references(() => tenants.id, { onDelete: "cascade" });
 
 /**
- * The ledger of wallet tokens: adjustments by an operator, charges for a job, refunds of a charge. A job has at most one of
- * each kind, so a repeated charge takes nothing.
+ * The ledger of wallet tokens: adjustments by an operator, charges for a job, refunds of a charge. A job has at most
+ * one of each kind, so a repeated charge has no effect.
  */
 export const tokenMovements = pgTable(
   "token_movements",

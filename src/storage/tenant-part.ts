@@ -7,17 +7,17 @@ import type { tenants } from "./tables.ts";
 import type { SecretPlace, Vault } from "./vault.ts";
 
 /**
- * What a channel adds to the tenants in memory. The channel says which rows it needs and how to parse them; the tenants room
- * reads the rows of many tenants at once, in bounded pieces.
+ * A channel's additions to the tenants in memory. The channel declares the rows it needs and how to parse them; the
+ * `tenants` folder reads the rows of many tenants at once, in bounded pieces.
  */
 export interface TenantPart<Members> {
   /** Its templates, by the channel's name in the table of templates. */
   readonly templates: Readonly<Record<string, StoredTemplates>>;
-  /** Its own tables with rows that belong to tenants. */
+  /** The channel's own tables with rows that belong to tenants. */
   readonly tables: readonly TenantTable[];
-  /** Columns of its own tables that the vault seals: a start without their master keys is refused. */
+  /** Columns of its own tables that the vault encrypts: a start without their master keys is refused. */
   readonly sealed?: readonly SealedColumn[];
-  /** Its members for a tenant whose rows have all been read. Throws if a secret does not open. */
+  /** Returns the channel's members for a tenant whose rows have all been read. Throws if a secret does not open. */
   members(rows: TenantRows): Members;
 }
 
@@ -32,7 +32,7 @@ export interface TenantTable<V = unknown, R extends OwnedRow = OwnedRow> {
   readonly table: PgTable;
   /** Unique. Rows are read in this order. */
   readonly key: { readonly tenantId: PgColumn; readonly name: PgColumn };
-  /** The column that holds most of a row's bytes. */
+  /** The column with most of a row's bytes. */
   readonly sized: PgColumn;
   select(db: AnyDb, where: SQL | undefined): Promise<readonly R[]>;
   /** The row's name and value; null: the row is not kept in memory. Throws if it cannot be read. */
@@ -50,6 +50,6 @@ export interface TenantRows {
   templates<V>(of: StoredTemplates<V>): ReadonlyMap<string, V>;
   /** By name. */
   rows<V>(of: TenantTable<V>): ReadonlyMap<string, V>;
-  /** Opens and parses credentials; null if there are none at this place. Throws `VaultError`. */
+  /** Decrypts and parses credentials; null if there are none at this place. Throws `VaultError`. */
   credentials<V>(place: SecretPlace, parse: (text: string) => V): V | null;
 }

@@ -2,15 +2,15 @@ import { mkdir, open, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { onDisk } from "./on-disk.ts";
 
-/** In a store's folder from its first moment until its first start has made all of it. */
+/** Present in a store's folder from its creation until its first start is complete. */
 const MARK = "unfinished";
-/** Made by file systems in the folder that they are mounted at. */
+/** Created by file systems in their mount point. */
 const OF_THE_DISK = "lost+found";
 
 /**
- * Makes a store's folder, or empties it if its first start did not come to an end: on a full disk, engines leave files that they
- * cannot read later. Nothing has been accepted by then. Resolves with how to declare the store whole; a folder that was whole, or
- * that an earlier release made, stays as it is.
+ * Creates a store's folder, or empties it if its first start was not completed: on a full disk, engines leave files
+ * that they cannot read later. No job has been accepted by then. Resolves to a function that declares the store
+ * complete; a folder that was complete, or that an earlier release made, stays as it is.
  */
 export async function beginFolder(folder: string): Promise<() => Promise<void>> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -21,7 +21,7 @@ export async function beginFolder(folder: string): Promise<() => Promise<void>> 
   await mark.close();
   return async () => {
     await rm(join(folder, MARK));
-    // A power loss that brought the mark back would have the next start remove what was stored since.
+    // If a power loss restored the mark, the next start would remove all data stored since.
     await onDisk(folder);
   };
 }

@@ -10,38 +10,44 @@ export interface UpkeepOptions {
   readonly db: AnyDb;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
-  /** Of the disk with its files. */
+  /** Free space of the disk with its files. */
   freeBytes(): number;
 }
 
 const LOOK_MS = 15_000;
 const LONG_LOOK_MS = 24 * 60 * 60 * 1000;
 /**
- * Dead rows that a table may have, and a share of its rows: half of what a server's autovacuum waits for, because a pass over a
- * large table holds up the whole process (a third of a second for 270 MB of which a tenth is dead, next to nothing for less).
+ * Dead rows that a table may have, and a share of its rows: half the threshold of a server's autovacuum, because a pass
+ * over a large table blocks the whole process (a third of a second for 270 MB of which a tenth is dead, almost no time
+ * for less).
  */
 const DEAD_ROWS = 500;
 const DEAD_SHARE = 0.1;
-/** Smaller tables, without their indexes, have nothing to reclaim that would matter. */
+/** Smaller tables, without their indexes, have too little to reclaim. */
 const LARGE_BYTES = 8 * 1024 * 1024;
 /** A tenth of the transaction ids after which PostgreSQL refuses to work. */
 const OLD_TRANSACTIONS = 200_000_000;
 
-/** So much is written to the write-ahead log, or so much time passes, between two checkpoints. */
+/** The growth of the write-ahead log, or the time, between two checkpoints. */
 const CHECKPOINT_BYTES = 16 * 1024 * 1024;
 const CHECKPOINT_MS = 5 * 60 * 1000;
-/** What all of this may write. A checkpoint that finds no room ends the process, which could go on without one. */
+/**
+ * The most that all of this may write. A checkpoint that runs out of disk space ends the process, which could go on
+ * without one.
+ */
 const FREE_BYTES_MIN = 4 * CHECKPOINT_BYTES;
 /** A log that has not grown by more needs no checkpoint, however much time passes. */
 const QUIET_BYTES = 64 * 1024;
 
 /**
- * Does what autovacuum and the checkpointer do on a server. PGlite has one session and nobody beside it: its tables would only grow, by
- * a signed file with every update of a pass, and so would its write-ahead log, by everything that is ever written.
+ * Does what autovacuum and the checkpointer do on a server. PGlite has one session and no background processes: its
+ * tables would only grow, by a signed file with every update of a pass, and so would its write-ahead log, by every
+ * write.
  *
  * V1. Tables go one at a time, and other statements come between them.
- * V2. Large tables, and old ones, also go before the start and once a day: a process that ends takes the counts of dead rows with it.
- *     Before the start nobody waits, however much a former process has left: a GB takes seconds.
+ * V2. Large tables, and old ones, also go before the start and once a day: a process that ends takes the counts of dead
+ *     rows with it. Before the start there are no callers to delay, however much a former process has left: a GB takes
+ *     seconds.
  */
 export class Upkeep {
   private readonly looks: Repeated;
@@ -54,22 +60,22 @@ export class Upkeep {
     this.checkpointDueMs = options.clock.monotonicMs() + CHECKPOINT_MS;
   }
 
-  /** Looks again and again, from a pause on: the first look is its caller's. Safe to repeat. */
+  /** Checks repeatedly, beginning after a pause: the first check is its caller's. Safe to repeat. */
   start(): void {
     this.looks.startLater();
   }
 
-  /** Waits for the table at hand. Safe to repeat. */
+  /** Waits for the current table. Safe to repeat. */
   stop(): Promise<void> {
     return this.looks.stop();
   }
 
-  /** Does what is due. Never rejects. */
+  /** Does the work that is due. Never rejects. */
   async look(): Promise<void> {
     await this.attempt(async () => {
       if (!this.hasRoom()) return;
       await this.attempt(() => this.vacuum());
-      // A log that is too long has nothing to do with a table that cannot be cleaned.
+      // A log that is too long is independent of a table that cannot be cleaned.
       await this.attempt(() => this.checkpoint());
     });
   }
@@ -93,7 +99,7 @@ export class Upkeep {
     const { clock, db } = this.options;
     const isLong = clock.monotonicMs() >= this.longLookDueMs;
     if (isLong) this.longLookDueMs = clock.monotonicMs() + LONG_LOOK_MS;
-    // A session counts its last statements with a delay, which a quiet one never ends.
+    // A session reports the counts of its last statements with a delay, which never ends in a quiet one.
     await db.execute(sql`SELECT pg_stat_force_next_flush()`);
     for (const name of await listTableNames(db, isLong ? IS_LARGE_OR_OLD : IS_WORN)) {
       if (this.looks.isStopping) return;
@@ -111,7 +117,7 @@ export class Upkeep {
   }
 }
 
-/** What a start after a crash would have to replay. */
+/** The part of the log that a start after a crash would have to replay. */
 const LOG_BYTES = sql`SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), redo_lsn) AS bytes FROM pg_control_checkpoint()`;
 
 const IS_WORN = sql`
@@ -121,7 +127,7 @@ const IS_LARGE_OR_OLD = sql`
   pg_relation_size(c.oid) + coalesce(pg_relation_size(t.oid), 0) > ${LARGE_BYTES} OR age(c.relfrozenxid) > ${OLD_TRANSACTIONS}
   OR age(t.relfrozenxid) > ${OLD_TRANSACTIONS}`;
 
-/** The tables' names, quoted where they must be. Each goes with the table of its large values, `t`. */
+/** Returns the tables' names, quoted if necessary. Each is processed with the table of its large values, `t`. */
 async function listTableNames(db: AnyDb, which: SQL): Promise<readonly string[]> {
   const found = await db.execute(sql`
     SELECT c.oid::regclass::text AS name FROM pg_class c LEFT JOIN pg_class t ON t.oid = c.reltoastrelid

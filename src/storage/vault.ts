@@ -2,7 +2,10 @@ import { createCipheriv, createDecipheriv, hkdfSync } from "node:crypto";
 import { ConfigurationError } from "../domain/errors.ts";
 import type { Random } from "../domain/random.ts";
 
-/** Where a secret belongs. The place is authenticated together with the secret, which therefore opens nowhere else. */
+/**
+ * The place to which a secret belongs. It is authenticated together with the secret, which therefore opens nowhere
+ * else.
+ */
 export interface SecretPlace {
   readonly tenantId: string;
   readonly kind: string;
@@ -15,11 +18,14 @@ export interface Secret {
   readonly text: string;
 }
 
-/** A stored secret does not open. The error never contains any of it. */
+/** A stored secret does not open. The error never contains any part of it. */
 export class VaultError extends Error {
   override readonly name = "VaultError";
   constructor(
-    /** `malformed`: not written by a vault; `unknown_key`: its key is not given; `forged`: altered, or moved from elsewhere. */
+    /**
+     * `malformed`: not written by a vault; `unknown_key`: its key is not configured; `forged`: altered, or moved from
+     * elsewhere.
+     */
     readonly kind: "malformed" | "unknown_key" | "forged",
     message: string,
   ) {
@@ -48,7 +54,7 @@ export class Vault {
   private readonly sealing: VaultKey;
 
   /**
-   * @param masterKeys 32 bytes each. The first one seals, any of them opens.
+   * @param masterKeys 32 bytes each. The first one encrypts, any of them decrypts.
    * @throws ConfigurationError if there is none or one has another length.
    */
   constructor(
@@ -63,7 +69,7 @@ export class Vault {
     this.keys = new Map([...others, first].map((key) => [key.id, key]));
   }
 
-  /** The second part of what it seals. */
+  /** The key id, which is the second part of a sealed secret. */
   get sealingKeyId(): string {
     return this.sealing.id;
   }
@@ -104,7 +110,7 @@ export class Vault {
     }
   }
 
-  /** @throws ConfigurationError that names those of `keyIds` (the second part of a sealed secret) that are not given. */
+  /** @throws ConfigurationError that names the missing ones of `keyIds` (the second part of a sealed secret). */
   requireKeys(keyIds: readonly string[]): void {
     const missing = keyIds.filter((id) => !this.keys.has(id));
     if (missing.length === 0) return;
@@ -114,7 +120,7 @@ export class Vault {
   }
 }
 
-/** The name of a master key: identifies the key and reveals nothing about it. */
+/** Returns the id of a master key, which identifies the key and does not reveal it. */
 export function masterKeyId(master: Uint8Array): string {
   return deriveKey(master).id;
 }

@@ -1,16 +1,16 @@
 import { open, rename, rm } from "node:fs/promises";
 
-/** How the name of a file that is still being written ends. */
+/** The suffix of a file that is still being written. */
 export const UNFINISHED = ".unfinished";
 
-/** A name for a draft of the file that nobody else has. */
+/** Returns a unique name for a draft of the file. */
 export function nameDraft(path: string): string {
   return `${path}.${crypto.randomUUID()}${UNFINISHED}`;
 }
 
 /**
- * The file gets its name only once it is completely on disk. The name itself is on disk once its folder is synced. Others may write
- * the same file meanwhile, also in other processes: each has a draft of its own, and the last one counts.
+ * Writes a file that gets its name only once it is completely on disk. The name itself is on disk once its folder is
+ * synced. Other processes may write the same file meanwhile: each has a draft of its own, and the last one counts.
  */
 export async function writeWholeFile(path: string, bytes: Uint8Array): Promise<void> {
   const draft = nameDraft(path);

@@ -41,13 +41,14 @@ export class Metrics {
       gauge = new Gauge(this.describe(name, name, labels));
       this.gauges.set(name, gauge);
     }
-    // Dropped without room: a shared series would show only the last of many values.
+    // Dropped beyond the limit: a shared series would show only the last of many values.
     if (this.hasRoom(name, labels)) gauge.set(labels, value);
   }
 
   /** Replaces all series. Every value has the same labels. */
   series(name: string, values: readonly Series[]): void {
-    // The whole metric goes: a reset would leave a zero where there are no labels, which would be taken for a measurement.
+    // Removes the whole metric: a reset would leave a zero if there are no labels, which would be taken for a
+    // measurement.
     this.registry.removeSingleMetric(PREFIX + name);
     this.gauges.delete(name);
     const [first] = values;

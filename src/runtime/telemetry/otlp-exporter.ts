@@ -2,7 +2,7 @@ import { type Clock, sleep } from "../../domain/clock.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import { type EndedSpan, encodeSpans, type TracedService } from "./otlp-json.ts";
 
-/** Spans that wait, those of the request in flight included, and the most of one owner. */
+/** Spans that wait, including those of the request in flight, and the most of one owner. */
 export const BUFFER_SPANS_MAX = 4_096;
 export const OWNER_SPANS_MAX = BUFFER_SPANS_MAX / 4;
 const BATCH_SPANS_MAX = 512;
@@ -19,7 +19,7 @@ const REPEATABLE: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 type Sent = "taken" | "refused" | "away" | "stopped";
 
 export interface OtlpExporterOptions {
-  /** Where traces are taken by OTLP over HTTP, `/v1/traces` included. */
+  /** The endpoint that accepts traces by OTLP over HTTP, `/v1/traces` included. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly service: TracedService;
@@ -30,22 +30,22 @@ export interface OtlpExporterOptions {
 /**
  * Sends ended spans to a collector, as JSON.
  *
- * E1. `BUFFER_SPANS_MAX` spans wait at most, `OWNER_SPANS_MAX` of one owner; what does not fit is dropped and counted.
+ * E1. `BUFFER_SPANS_MAX` spans wait at most, `OWNER_SPANS_MAX` of one owner; further ones are dropped and counted.
  * E2. At most one request is in flight, for at most `DEADLINE_MS`. One that may be repeated is tried `TRIES_MAX` times
  *     with growing pauses; then its spans are dropped and counted.
- * E3. Nobody waits for the collector but `stop`, for a bounded time.
+ * E3. Only `stop` waits for the collector, for a bounded time.
  */
 export class OtlpExporter {
-  /** Those in flight are the first of them. */
+  /** The spans in flight are the first of them. */
   private waiting: Waiting[] = [];
   private readonly owners = new Map<string, number>();
   private sending: Promise<void> | null = null;
   private isAway = false;
   /** Ends the pause in which spans wait for others. */
   private lingering = new AbortController();
-  /** No pause is made any more. */
+  /** Ends all pauses. */
   private readonly stopping = new AbortController();
-  /** Nothing is sent any more. */
+  /** Ends all sending. */
   private readonly stopped = new AbortController();
 
   constructor(private readonly options: OtlpExporterOptions) {}
@@ -62,7 +62,7 @@ export class OtlpExporter {
     this.sending ??= this.sendAll();
   }
 
-  /** Sends what waits, and drops what has not left after `ms`. Safe to call twice. */
+  /** Sends the waiting spans, and drops those not sent after `ms`. Safe to call twice. */
   async stop(ms: number): Promise<void> {
     this.stopping.abort();
     this.lingering.abort();
@@ -105,7 +105,7 @@ export class OtlpExporter {
       this.note(sent, why);
       if (sent !== "away" || tries === TRIES_MAX) return sent;
       await sleep(clock, waitMs, this.stopping.signal);
-      // Without pauses, one more try is all that a stop allows.
+      // Without pauses, a stop permits only one more try.
       if (this.stopping.signal.aborted) tries = Math.max(tries, TRIES_MAX - 1);
     }
   }
@@ -122,7 +122,7 @@ export class OtlpExporter {
         redirect: "manual",
         signal: AbortSignal.any([late.signal, this.stopped.signal]),
       });
-      // Whatever it says, and however much of it.
+      // Ignores the body, whatever its content and length.
       await answer?.cancel();
       if (status >= 200 && status < 300) return { sent: "taken", why: "" };
       return { sent: REPEATABLE.has(status) ? "away" : "refused", why: `it answered ${status}` };

@@ -1,6 +1,6 @@
 import type { SpanAttributes, SpanKind } from "../../domain/tracing.ts";
 
-/** A step of a trace that is over. Times are Unix ms with fractions. */
+/** An ended step of a trace. Times are Unix ms with fractions. */
 export interface EndedSpan {
   readonly name: string;
   readonly kind: SpanKind;
@@ -20,12 +20,12 @@ const STATUS_ERROR = 2;
 const TEXT_CHARS_MAX = 300;
 
 export interface TracedService {
-  /** Of the resource, `service.name` among them. */
+  /** Attributes of the resource, `service.name` among them. */
   readonly attributes: Readonly<Record<string, string>>;
   readonly version: string;
 }
 
-/** An `ExportTraceServiceRequest` in OTLP's JSON encoding. */
+/** Encodes an `ExportTraceServiceRequest` in OTLP's JSON encoding. */
 export function encodeSpans({ attributes, version }: TracedService, spans: readonly EndedSpan[]): string {
   const scopeSpans = [{ scope: { name: "waybill", version }, spans: spans.map(encodeSpan) }];
   return JSON.stringify({ resourceSpans: [{ resource: { attributes: encodeAttributes(attributes) }, scopeSpans }] });
@@ -53,7 +53,7 @@ function encodeValue(value: string | number | boolean) {
   return Number.isSafeInteger(value) ? { intValue: String(value) } : { doubleValue: value };
 }
 
-/** 64 bits as decimal text: a number would lose the last digits. */
+/** Formats 64 bits as decimal text: a number would lose the last digits. */
 function nanoseconds(unixMs: number): string {
   const wholeMs = Math.floor(unixMs);
   return String(BigInt(wholeMs) * 1_000_000n + BigInt(Math.floor((unixMs - wholeMs) * 1e6)));

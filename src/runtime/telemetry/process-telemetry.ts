@@ -8,7 +8,7 @@ import type { MetricsParts } from "./summed-metrics.ts";
 type Level = "debug" | "info" | "warn" | "error";
 
 export interface ProcessTelemetryOptions {
-  /** `silent` logs nothing. */
+  /** `silent` turns logging off. */
   readonly level: Level | "silent";
   /** Writes lines for a person at a terminal instead of JSON. */
   readonly isTerminal: boolean;
@@ -55,7 +55,7 @@ export class ProcessTelemetry implements Telemetry, SeriesGauges {
     return this.metrics.text();
   }
 
-  /** The same metrics as data, to be summed with those of other processes. */
+  /** Returns the same metrics as data, to be summed with those of other processes. */
   metricsParts(): Promise<MetricsParts> {
     return this.metrics.parts();
   }

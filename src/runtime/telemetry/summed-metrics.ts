@@ -5,7 +5,7 @@ export type MetricsParts = readonly MetricObjectWithValues<MetricValue<string>>[
 
 /** How to combine gauges that are not amounts; all others are summed, like counters and histograms. */
 const NOT_SUMMED: readonly (readonly [RegExp, "min" | "max" | "first"])[] = [
-  // A part that one process finds away deserves attention.
+  // A dependency that only one process finds away deserves attention, too.
   [/_up$/, "min"],
   [/_expiry_(days|seconds)$/, "min"],
   // Several processes may find the same relay away, and all measure the same lag.
@@ -31,9 +31,9 @@ const RENAMED = new RegExp(
   "gm",
 );
 
-/** The text as scrapers read it: not-a-number as the format has it, and renamed metrics under both names. */
+/** Formats the text for scrapers: not-a-number in the format's spelling, and renamed metrics under both names. */
 export function expositionText(text: string): string {
-  // The library writes `Nan`, which Prometheus forgives and other readers do not (exposition format 0.0.4: `NaN`).
+  // The library writes `Nan`, which Prometheus accepts and other readers do not (exposition format 0.0.4: `NaN`).
   const readable = text.replace(/ Nan$/gm, " NaN");
   const former = Array.from(readable.matchAll(RENAMED), ([, mark = "", name = "", rest = ""]) => {
     const help = mark.includes("HELP") ? rest.replace(/ .*/, ` Former name of waybill_${name}, until 1.2.`) : rest;
@@ -42,12 +42,14 @@ export function expositionText(text: string): string {
   return readable + former.join("");
 }
 
-/** One text for all processes; the main one's parts come first. */
+/** Formats one text for all processes; the main one's parts come first. */
 export async function summedMetrics(parts: readonly MetricsParts[]): Promise<string> {
   return expositionText(await sumParts(parts).metrics());
 }
 
-/** What remains of processes that have ended: counts and durations, without which the sums would fall. */
+/**
+ * Returns the lasting metrics of processes that have ended: counts and durations, without which the sums would fall.
+ */
 export function departedMetrics(parts: readonly MetricsParts[]): Promise<MetricsParts> {
   const lasting = parts.map((all) => all.filter(({ type }) => LASTING.has(String(type))));
   return sumParts(lasting).getMetricsAsJSON();

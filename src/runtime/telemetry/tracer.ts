@@ -11,7 +11,7 @@ import {
 } from "../../domain/tracing.ts";
 import type { EndedSpan } from "./otlp-json.ts";
 
-/** Which requests are traced (OTEL_TRACES_SAMPLER). */
+/** Selects the requests to trace (OTEL_TRACES_SAMPLER). */
 export interface Sampler {
   /** Whether a caller's own decision counts. */
   readonly followsCaller: boolean;
@@ -29,10 +29,12 @@ export interface TracerOptions {
 
 const TRACE_ID_BYTES = 16;
 const SPAN_ID_BYTES = 8;
-/** Of the difference between the wall clock and the monotonic one: less is the rounding of the wall clock, more a step. */
+/**
+ * The difference between the wall clock and the monotonic one: less is the rounding of the wall clock, more is a step.
+ */
 const STEP_MS = 20;
 
-/** Makes spans of sampled traces, and hands those that ended to the exporter. */
+/** Creates spans of sampled traces, and passes ended ones to the exporter. */
 export class SampledTracer implements Tracer {
   private readonly pool = new Uint8Array(2048);
   private used = this.pool.length;
@@ -71,7 +73,7 @@ export class SampledTracer implements Tracer {
     };
   }
 
-  /** Unix time in ms, with fractions. */
+  /** Returns Unix time in ms, with fractions. */
   private nowMs(): number {
     const { clock } = this.options;
     const monotonicMs = clock.monotonicMs();
@@ -80,7 +82,7 @@ export class SampledTracer implements Tracer {
     return monotonicMs + this.offsetMs;
   }
 
-  /** Random hexadecimal digits, never all zero. */
+  /** Returns random hexadecimal digits, never all zero. */
   private newId(bytes: number): string {
     if (this.used + bytes > this.pool.length) {
       this.options.random.fill(this.pool);

@@ -9,9 +9,9 @@ import { sqlString } from "./statement-tokens.ts";
 
 export interface AnalystQuery {
   readonly statement: ReadStatement;
-  /** Members of the address: settings, values of placeholders, the format and what the protocol knows besides. */
+  /** Parameters of the URL: settings, values of placeholders, the format and other members of the protocol. */
   readonly members: Readonly<Record<string, string>>;
-  /** Whether the client takes gzip. */
+  /** Whether the client accepts gzip. */
   readonly isGzipped: boolean;
   /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
@@ -21,10 +21,10 @@ export interface AnalystQuery {
  * Runs analysts' statements on a server, as a user who can only read, a few at a time.
  *
  * Invariants:
- * A1. Nothing of a statement outlives it: each is a request without a session.
- * A2. A statement that runs was checked as it came, and again as the server itself writes it.
- * A3. At most `analystQueriesMax` run at once. `analystQueriesWaitingMax` wait, each for up to `analystWaitMs`. One whose client is
- *     gone, or reads none of its result for `analystStallMs`, is ended by the server.
+ * A1. A statement leaves no state behind: each is a request without a session.
+ * A2. Each statement is checked as it was received, and again as the server itself rewrites it.
+ * A3. At most `analystQueriesMax` run at once. `analystQueriesWaitingMax` wait, each for up to `analystWaitMs`. The
+ *     server ends a statement whose client is gone, or reads none of its result for `analystStallMs`.
  */
 export class AnalystRelay {
   private readonly waiting: ((go: boolean) => void)[] = [];
@@ -42,7 +42,10 @@ export class AnalystRelay {
     return new AnalystRelay(server, new Set(functions.filter((name) => !isCallable(name))));
   }
 
-  /** The server's answer, or rejects with `EngineError`. The turn lasts until its last byte is read or the client is gone. */
+  /**
+   * Returns the server's answer, or rejects with `EngineError`. The turn lasts until its last byte is read or the
+   * client is gone.
+   */
   async run({ statement, members, isGzipped, signal }: AnalystQuery): Promise<Response> {
     await this.turn(signal);
     const giveTurn = once(() => this.giveTurn());
@@ -67,13 +70,13 @@ export class AnalystRelay {
     for (const refuse of this.waiting.splice(0)) refuse(false);
   }
 
-  /** The statement as the server writes it. */
+  /** Returns the statement as the server rewrites it. */
   private async rewritten(sql: string, signal: AbortSignal): Promise<string> {
     try {
       return await fetchRows(this.server, `SELECT formatQuerySingleLine(${sqlString(sql)}) FORMAT RawBLOB`, signal);
     } catch (error) {
       const { code, type, reason } = EngineError.from(error);
-      // Our own wrapping of the statement is none of the analyst's business.
+      // Removes our own wrapping of the statement, which is irrelevant to the analyst.
       throw new EngineError(code, type, reason.replace(/: (In scope|while executing) [^]*$/i, ""));
     }
   }
@@ -111,7 +114,7 @@ export class AnalystRelay {
 const BUSY = new EngineError(202, "TOO_MANY_SIMULTANEOUS_QUERIES", "Too many simultaneous queries: try again soon");
 const STOPPING = new EngineError(236, "ABORTED", "The server is shutting down");
 
-/** Headers of the answer that are about the connection to the server. */
+/** Response headers about the connection to the server. */
 const OF_THE_CONNECTION: ReadonlySet<string> = new Set([
   "connection",
   "keep-alive",
@@ -126,7 +129,9 @@ interface Asked {
   readonly signal?: AbortSignal;
 }
 
-/** The answer of a statement that has begun to give rows. Rejects with `EngineError` if it fails at once. */
+/**
+ * Returns the answer of a statement once it has begun to return rows. Rejects with `EngineError` if it fails at once.
+ */
 async function ask(
   { url, user, password }: ClickHouseAddress,
   sql: string,
@@ -136,11 +141,11 @@ async function ask(
     "x-clickhouse-user": user,
     "x-clickhouse-key": password,
     ...(isGzipped ? { "accept-encoding": "gzip" } : {}),
-    // One that stays would hold up the server's end.
+    // A connection that stays open would delay the server's end.
     connection: "close",
   };
   const to = `${url}/?${new URLSearchParams(members).toString()}`;
-  // Not by `fetch`, which drops what came last when the server breaks off.
+  // Not by `fetch`, which drops the last bytes when the server breaks off.
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
     const asking = request(to, { method: "POST", headers, ...(signal !== undefined && { signal }) }, resolve);
     asking.on("error", reject);
@@ -155,8 +160,9 @@ async function fetchRows(server: ClickHouseAddress, sql: string, signal?: AbortS
 }
 
 /**
- * At the client's pace. `onEnd`: there is no more, or nobody who takes it. A server that fails midway says so behind its rows and then
- * breaks off: what it said ends the answer. Broken off without a word, it is broken off here, too.
+ * Forwards the answer at the client's pace. `onEnd`: it is complete, or the client is gone. A server that fails midway
+ * appends its error to the rows and then breaks off: the error ends the answer. If the server breaks off without an
+ * error, so does the answer.
  */
 function passedOn(answer: IncomingMessage, onEnd: () => void): ReadableStream<Uint8Array> {
   const chunks: AsyncIterator<Buffer> = answer[Symbol.asyncIterator]();

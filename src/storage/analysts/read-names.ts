@@ -1,7 +1,7 @@
 /**
- * The names that an analyst's statement may use. Names new in a later engine are refused until they are added here: a new
- * function may read files, call other hosts or show memory, and the engine's own access rights do not cover all functions that
- * do (`file`). All in lower case.
+ * The names that an analyst's statement may use. Names new in a later engine are refused until they are added here: a
+ * new function may read files, call other hosts or reveal memory, and the engine's own access rights do not cover all
+ * such functions (`file`). All in lower case.
  */
 
 /** Whether a name before a parenthesis is a function, table function, parameterized view or type that only reads. */
@@ -41,7 +41,9 @@ const KEYWORDS = words(`
   step fill
 `);
 
-/** Tables of `system` that list what can be read, and reveal nothing about other users or the machine. */
+/**
+ * Tables of `system` that list the readable tables and columns, and reveal no data about other users or the machine.
+ */
 export const SYSTEM_TABLES = words(`
   aggregate_function_combinators build_options codecs collations columns contributors current_roles
   data_skipping_indices data_type_families databases dictionaries enabled_roles formats functions keywords numbers
@@ -345,10 +347,10 @@ const CALLABLE: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Settings that an analyst may choose: how results look, and how much of the machine a statement may use, within the bounds of
- * the analyst's profile. Settings new in a later engine are refused until they are added here. Left out are settings that name
- * files or hosts (`format_schema`, `output_format_schema`, `format_avro_schema_registry_url`), select other profiles, change
- * what the engine logs, or enable disabled functions.
+ * Settings that an analyst may choose: the format of results, and the resources of a statement within the bounds of the
+ * analyst's profile. Settings new in a later engine are refused until they are added here. Left out are settings that
+ * name files or hosts (`format_schema`, `output_format_schema`, `format_avro_schema_registry_url`), select other
+ * profiles, change what the engine logs, or enable disabled functions.
  */
 export const READ_SETTINGS = words(`
   aggregate_functions_null_for_empty any_join_distinct_right_table_keys bool_false_representation

@@ -19,12 +19,12 @@ export interface ReadStatement {
 export type Unavailable = ReadonlySet<string>;
 
 /**
- * Parses a statement just far enough to see that it only reads, and uses only names known to be harmless. Throws `EngineError`
- * if it does anything else, or if that cannot be determined.
+ * Parses a statement just far enough to verify that it only reads, and uses only names known to be harmless. Throws
+ * `EngineError` if it does anything else, or if that cannot be determined.
  *
- * The server itself refuses its user for analysts most of what is refused here (`clickhouse-config.ts`), and the kernel refuses the
- * server files elsewhere (`landlock.ts`). Neither refuses the function `file()` and settings in a subquery within the server's own
- * folder, where one of those writes a file.
+ * The server itself refuses its user for analysts most of what is refused here (`clickhouse-config.ts`), and the kernel
+ * refuses the server files elsewhere (`landlock.ts`). Neither refuses the function `file()` and settings in a subquery
+ * within the server's own folder, where one of those writes a file.
  */
 export function readStatement(text: string, unavailable: Unavailable): ReadStatement {
   const tokens = oneStatement(tokenize(text));
@@ -42,8 +42,8 @@ export function readStatement(text: string, unavailable: Unavailable): ReadState
 }
 
 /**
- * Repeats the check on the engine's own rendering of a statement, without comments and with uniform quoting. If we ever split a
- * statement differently than the engine does, this check notices.
+ * Repeats the check on the engine's own rendering of a statement, without comments and with uniform quoting. If we ever
+ * split a statement differently from the engine, this check detects it.
  */
 export function checkRewritten(text: string, unavailable: Unavailable): void {
   const tokens = oneStatement(tokenize(text));
@@ -81,13 +81,13 @@ function withoutTail(text: string, tokens: readonly Token[]): Tail & { readonly 
     if (depth !== 0 || !(isWord(token, "format") || beginsSettings)) continue;
     const tail = parseTail(text, tokens, at);
     if (tail !== null) return { body: tokens.slice(0, at), ...tail };
-    // A second clause is refused below; looking for more would read to the end again for each.
+    // A second clause is refused below; searching for more would read to the end again for each.
     if (beginsSettings) break;
   }
   return { body: tokens, format: null, settings: new Map() };
 }
 
-/** Null if the tokens are anything else, or more than that. */
+/** Parses a tail. Null if the tokens are anything else, or more than that. */
 function parseTail(text: string, tokens: readonly Token[], from: number): Tail | null {
   let format: string | null = null;
   const settings = new Map<string, string>();
@@ -131,7 +131,7 @@ function readSettings(
   }
 }
 
-/** The end of the string, number or boolean that begins at `from`; `from` if there is none. */
+/** Returns the end of the string, number or boolean that begins at `from`; `from` if there is none. */
 function literalEnd(tokens: readonly Token[], from: number): number {
   const first = tokens[from];
   if (first?.kind === "string" || isWord(first, "true") || isWord(first, "false")) return from + 1;
@@ -199,7 +199,7 @@ function checkWord(tokens: readonly Token[], at: number): void {
   if (at === 0 && token.text === "show") checkShow(tokens.slice(1));
 }
 
-/** EXPLAIN must be followed, after its kind and options, by a SELECT. */
+/** Requires that EXPLAIN is followed, after its kind and options, by a SELECT. */
 function checkExplain(tokens: readonly Token[]): void {
   const select = tokens.findIndex((token) => isWord(token, "select") || isWord(token, "with") || isSign(token, "("));
   const before = select === -1 ? tokens : tokens.slice(0, select);
@@ -237,7 +237,7 @@ function checkReference(tokens: readonly Token[], at: number, unavailable: Unava
   if (unavailable.has(token.text)) throw readonly(`\`${token.text}\` is not available here`);
 }
 
-/** Checks names that lead out of the event store, or could refer to anything. */
+/** Checks names that lead out of the event store, or whose referent is unknown. */
 function checkName(tokens: readonly Token[], at: number): void {
   const [token, dot, table] = tokens.slice(at, at + 3);
   if (isSign(token, ":") && isName(dot) && dot?.text === "identifier")

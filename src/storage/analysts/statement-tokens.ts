@@ -9,9 +9,9 @@ export interface Token {
 }
 
 /**
- * Tokenizes a statement as the engine's lexer does (ClickHouse, src/Parsers/Lexer.cpp), except for numbers, which no decision
- * depends on: they come as words and punctuation. Throws `EngineError` wherever the two might differ: heredocs, variables,
- * non-ASCII quotes and spaces, nested comments, a backslash in a quoted name.
+ * Tokenizes a statement as the engine's lexer does (ClickHouse, src/Parsers/Lexer.cpp), except for numbers, on which no
+ * decision depends: they become words and punctuation. Throws `EngineError` wherever the two might differ: heredocs,
+ * variables, non-ASCII quotes and spaces, nested comments, a backslash in a quoted name.
  */
 export function tokenize(text: string): readonly Token[] {
   const tokens: Token[] = [];
@@ -44,8 +44,8 @@ export const isSign = (token: Token | undefined, sign: string) => token?.kind ==
 export const isName = (token: Token | undefined) => token?.kind === "word" || token?.kind === "name";
 
 /**
- * Of the string prefixes, only `x'…'` and `b'…'` with their own digits: the engine ends those at the next quote, whatever
- * precedes it, so in all other cases a letter that touches a quote is refused.
+ * The only string prefixes are `x'…'` and `b'…'` with their own digits: the engine ends those at the next quote,
+ * whatever precedes it, so in all other cases a letter that touches a quote is refused.
  */
 const TOKEN = new RegExp(
   [
@@ -60,8 +60,8 @@ const TOKEN = new RegExp(
 );
 
 /**
- * Index just past the quote that closes the one at `from`. Hand-written: a regular expression would take long to find that
- * there is none.
+ * Returns the index just past the quote that closes the one at `from`. Hand-written: a regular expression would take
+ * long to find that there is none.
  */
 function quoteEnd(text: string, from: number, quote: string): number {
   for (let at = from + 1; at < text.length; at += 1) {
@@ -84,7 +84,7 @@ function unquoted(name: string): string {
 
 const unreadable = (why: string) => new EngineError(62, "SYNTAX_ERROR", `Syntax error: ${why}`);
 
-/** A text as a string literal of the engine's SQL. */
+/** Formats a text as a string literal of the engine's SQL. */
 export function sqlString(text: string): string {
   return `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'").replaceAll("\0", "\\0")}'`;
 }

@@ -11,51 +11,51 @@ import { hasCode } from "../../domain/has-code.ts";
 import { allOnDisk, onDisk } from "../on-disk.ts";
 import { type Entry, findPart, PARTS, type Part } from "./parts.ts";
 
-/** The layout of backup files. A reader refuses one that it does not know. */
+/** The layout of backup files. A reader refuses unknown layouts. */
 const BACKUP_FORMAT = 1;
 const MANIFEST = "manifest.json";
 /** A manifest has a few hundred bytes. */
 const MANIFEST_BYTES_MAX = 64 * 1024;
 
-/** What a backup says about itself. */
+/** The description of a backup within the backup itself. */
 export interface Manifest extends BackupFacts {
   readonly format: typeof BACKUP_FORMAT;
   readonly parts: Readonly<Record<Part, PartSums>>;
 }
 
 export interface BackupFacts {
-  /** Of the program that took it. */
+  /** The version of the program that took it. */
   readonly version: string;
   /** When it was begun, ISO 8601. */
   readonly takenAt: string;
-  /** The instant that it shows, in Unix milliseconds. */
+  /** The point in time that it captures, in Unix milliseconds. */
   readonly cutMs: number;
   readonly wasRunning: boolean;
 }
 
-/** `sha256` is over the path, the size and the content of each of the part's entries in their order. */
+/** `sha256` covers the path, the size and the content of each of the part's entries in order. */
 export interface PartSums {
   readonly files: number;
   readonly bytes: number;
   readonly sha256: string;
 }
 
-/** What is told while a backup is written. */
+/** Callbacks while a backup is written. */
 export interface BackupProgress {
   onPart(part: Part, sums: PartSums): void;
-  /** From now on what was copied is not needed any more. */
+  /** The copied files are no longer needed. */
   onWritten?(): void;
 }
 
-/** The backup is damaged, incomplete, or no backup. */
+/** The backup is damaged or incomplete, or the file is not a backup. */
 export class BackupError extends Error {
   override readonly name = "BackupError";
 }
 
 /**
- * Writes a backup: a tar file, compressed with zstd, with the manifest as its last entry. It appears under its name only when
- * it is complete, on disk, read back and compared; until then it has another name beside it, and a former file of that name stays.
- * Mode 0600.
+ * Writes a backup: a tar file, compressed with zstd, with the manifest as its last entry. It appears under its name
+ * only when it is complete, on disk, read back and compared; until then it has a temporary name beside it, and a former
+ * file of that name stays. Mode 0600.
  */
 export async function writeBackup(
   file: string,
@@ -73,7 +73,7 @@ export async function writeBackup(
       packing.destroy(error instanceof Error ? error : new Error(String(error)));
       throw error;
     });
-    // The first of the two to fail says why.
+    // The first of the two to fail determines the error.
     const [manifest] = await Promise.all([filling, writing]);
     await onDisk(unfinished);
     onWritten?.();
@@ -139,8 +139,8 @@ async function copyInto(entry: Writable, file: string, bytes: number, onChunk: (
 }
 
 /**
- * Reads a backup to its end and compares all sums. Rejects with `BackupError`, in which the file is called `shown`, if anything is
- * missing or differs.
+ * Reads a backup to its end and compares all sums. Rejects with `BackupError`, which calls the file `shown`, if
+ * anything is missing or differs.
  */
 export async function verifyBackup(file: string, shown = file): Promise<Manifest> {
   const take: Take = async (_path, content) => {
@@ -159,7 +159,7 @@ export async function extractBackup(file: string, folder: string): Promise<Manif
     if (isFolder) await mkdir(target, { mode: 0o700 });
     else await pipeline(content, createWriteStream(target, { mode: 0o600, flags: "wx" }));
   });
-  // Together, at the end: the disk then has most of them already.
+  // All together at the end: most of them are on the disk by then.
   await allOnDisk(written);
   return manifest;
 }
@@ -235,11 +235,11 @@ function parseManifest(text: string): Manifest {
   if (format !== BACKUP_FORMAT) {
     throw new BackupError(`its manifest has format ${String(format)}; this version of Waybill reads ${BACKUP_FORMAT}`);
   }
-  // Of this format, so it was written by `fill`; its sums are compared with the content.
+  // It has this format, so it was written by `fill`; its sums are compared with the content.
   return value as Manifest;
 }
 
-/** Nothing may be written beside the folder: no path that leaves it, no link. */
+/** Refuses entries outside the folder: paths that leave it, and links. */
 function requireSafe(path: string, type: string | null | undefined): void {
   const isKnown = type === "file" || type === "directory";
   const isInside = path !== "" && path.split("/").every((name) => name !== "" && name !== "." && name !== "..");
@@ -253,7 +253,7 @@ function requireSame(found: Manifest["parts"], said: Partial<Manifest["parts"]> 
   if (damaged.length > 0) throw new BackupError(`the sums of its part ${damaged.join(", ")} differ from its manifest`);
 }
 
-/** Sums of all parts, while their entries pass. */
+/** Computes the sums of all parts while their entries pass. */
 class Counts {
   private readonly parts = new Map<Part, { files: number; bytes: number; hash: Hash }>(
     PARTS.map((part) => [part, { files: 0, bytes: 0, hash: createHash("sha256") }]),

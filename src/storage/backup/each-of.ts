@@ -1,6 +1,8 @@
 const AT_A_TIME = 64;
 
-/** Does the work for each name of a folder, for some at a time. Rejects soon after `signal` has aborted, with its reason. */
+/**
+ * Does the work for each name of a folder, several at a time. Rejects soon after `signal` has aborted, with its reason.
+ */
 export async function forEachName(
   names: readonly string[],
   work: (name: string) => Promise<unknown>,

@@ -1,19 +1,19 @@
 import type { Clock, Timer } from "../../domain/clock.ts";
 
-/** Bounds how long stores are held for some work: from the first `within` on, `limitMs` in all. */
+/** Limits how long stores are held for some work: `limitMs` in total from the first `within` on. */
 export class HoldLimit {
   private readonly over = new AbortController();
   private readonly passed = Promise.withResolvers<never>();
   private readonly begun: Promise<unknown>[] = [];
   private timer: Timer | null = null;
 
-  /** `why` makes the error that a hold ends with. */
+  /** `why` creates the error with which a hold ends. */
   constructor(
     private readonly clock: Clock,
     private readonly limitMs: number,
     private readonly why: () => Error,
   ) {
-    // Nobody may wait for it when it rejects.
+    // It may reject while no caller waits for it.
     this.passed.promise.catch(() => undefined);
   }
 
@@ -31,7 +31,7 @@ export class HoldLimit {
     return Promise.race([running, this.passed.promise]);
   }
 
-  /** Resolves when no work runs any more, and none can begin. */
+  /** Resolves when no work is running, and none can begin. */
   async settled(): Promise<void> {
     this.timer?.cancel();
     this.end();

@@ -3,18 +3,19 @@ import { join } from "node:path";
 import { forEachName } from "./each-of.ts";
 import { unlessMissing } from "./missing.ts";
 
-/** File systems note times in steps of up to two seconds. */
+/** File systems record times in steps of up to two seconds. */
 const DOUBT_MS = 2_000;
 
 /**
- * A copy of a folder, which may be brought up to date.
+ * A copy of a folder that can be brought up to date.
  *
- * M1. A file is left out of an update only if it is the one that was copied, and its size and both times are what they were
- *     before that. No clock is compared with another reading of it, which may have been set back meanwhile.
- * M2. A file that was so young when it was copied that a change might have left its times as they were is copied again.
+ * M1. A file is left out of an update only if it is the one that was copied, and its size and both times are unchanged
+ *     since before that. A clock is never compared with an earlier reading of it, because it may have been set back
+ *     meanwhile.
+ * M2. A file that was so young when it was copied that a change might have left its times unchanged is copied again.
  */
 export class Mirror {
-  /** What each file was before it was copied, by its path; only of those that may be left out. */
+  /** Each file's state before it was copied, by path; only for files that may be left out. */
   private readonly copied = new Map<string, string>();
 
   constructor(
@@ -51,7 +52,7 @@ export class Mirror {
     this.copied.delete(path);
     const youngestMs = Math.max(Number(mtimeMs), Number(ctimeMs));
     const isSettled = youngestMs < this.nowMs() - DOUBT_MS;
-    // A file system that can share blocks makes this copy for free.
+    // On a file system that can share blocks, this copy is free.
     await copyFile(from, join(this.to, path), constants.COPYFILE_FICLONE);
     if (isSettled) this.copied.set(path, state);
   }

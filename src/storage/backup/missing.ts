@@ -4,7 +4,7 @@ export function isMissing(error: unknown): boolean {
   return hasCode(error, "ENOENT");
 }
 
-/** For files that others remove meanwhile. */
+/** Ignores the absence of files that others remove meanwhile. */
 export function unlessMissing(error: unknown): void {
   if (!isMissing(error)) throw error;
 }

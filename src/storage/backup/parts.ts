@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { UNFINISHED } from "../whole-file.ts";
 import { isMissing } from "./missing.ts";
 
-/** What a backup holds. */
+/** The parts of a backup. */
 export const PARTS = ["secrets", "queue", "registry", "events", "payloads"] as const;
 export type Part = (typeof PARTS)[number];
 
-/** The folder in which a running start prepares a backup. Left there by a crash, it is removed by the next start. */
+/** The folder in which a running start prepares a backup. If a crash leaves it there, the next start removes it. */
 export const STAGING = "backup.unfinished";
 
 const FOLDERS: Readonly<Record<string, Part>> = {
@@ -29,13 +29,13 @@ const MANIFEST = "appendonly.aof.manifest";
 export interface Entry {
   /** Below the data folder, with `/` between its parts. */
   readonly path: string;
-  /** Where it is now. */
+  /** Its current location. */
   readonly file: string;
-  /** Null: a folder. Of a file that still grows, only the first `bytes` belong to the backup. */
+  /** Null: a folder. If the file still grows, only its first `bytes` belong to the backup. */
   readonly bytes: number | null;
 }
 
-/** The part that a path of the data folder belongs to, or null. */
+/** Returns the part that a path of the data folder belongs to, or null. */
 export function findPart(path: string): Part | null {
   const [first = "", ...below] = path.split("/");
   if (below.length === 0) return FOLDERS[first] ?? "secrets";
@@ -43,8 +43,8 @@ export function findPart(path: string): Part | null {
 }
 
 /**
- * What a backup of `home` holds, where nothing writes to it: of a stopped start, or of the copy that a running one made. One
- * part after the other. `lengths` has the lengths of the files that still grow, by path.
+ * Lists the entries of a backup of `home`, which must not be written to: the folder of a stopped start, or the copy of
+ * a running one. One part after the other. `lengths` has the lengths of the files that still grow, by path.
  */
 export async function* listEntries(
   home: string,
@@ -58,14 +58,14 @@ export async function* listEntries(
 }
 
 /**
- * Whether an entry of the first level is a file of the installation: a secret, or the mail log's place, of which a process that was
- * killed leaves the last changes in `-wal`.
+ * Whether an entry of the first level is a file of the installation: a secret, or the mail log's position, whose last
+ * changes are in `-wal` after its process was killed.
  */
 export function isKept(entry: Dirent): boolean {
   return entry.isFile() && !OF_A_PROCESS.test(entry.name);
 }
 
-/** The append-only files that the manifest names; others are left over from a rewrite, or Redis's own. */
+/** Lists the append-only files that the manifest names; others are left over from a rewrite, or Redis's own. */
 async function* appendOnlyFiles(home: string, lengths: ReadonlyMap<string, number>): AsyncGenerator<Entry> {
   const folder = "redis/appendonlydir";
   const manifest = await readFile(join(home, folder, MANIFEST), "utf8").catch(() => null);
@@ -74,7 +74,9 @@ async function* appendOnlyFiles(home: string, lengths: ReadonlyMap<string, numbe
   for (const name of [MANIFEST, ...appendOnlyNames(manifest)]) yield await fileAt(home, `${folder}/${name}`, lengths);
 }
 
-/** The files that a manifest names (`file <name> seq <n> type <b|i>`); those of type h are no longer needed. */
+/**
+ * Returns the files that a manifest names (`file <name> seq <n> type <b|i>`); files of type h are no longer needed.
+ */
 export function appendOnlyNames(manifest: string): readonly string[] {
   return Array.from(
     manifest.matchAll(/^file (appendonly\.aof\.\d+\.[a-z.]+) seq \d+ type [bi]\b/gm),
@@ -82,7 +84,7 @@ export function appendOnlyNames(manifest: string): readonly string[] {
   );
 }
 
-/** A folder's contents, without what an engine makes anew (links, temporary files, its status). */
+/** Lists a folder's contents, without files that an engine recreates (links, temporary files, its status). */
 async function* below(home: string, path: string, lengths: ReadonlyMap<string, number>): AsyncGenerator<Entry> {
   const found = await names(join(home, path));
   if (found.length === 0 && (await lstat(join(home, path)).catch(() => null)) === null) return;
@@ -95,7 +97,7 @@ async function* below(home: string, path: string, lengths: ReadonlyMap<string, n
   }
 }
 
-/** Whether the engine makes it anew, or a crash left it. */
+/** Whether the engine recreates it, or a crash left it. */
 export function isLeftOut(path: string): boolean {
   return (
     LEFT_OUT.has(path) ||

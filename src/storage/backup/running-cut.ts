@@ -12,14 +12,17 @@ import { isMissing, unlessMissing } from "./missing.ts";
 import { appendOnlyNames, isKept, isLeftOut, STAGING } from "./parts.ts";
 import { endNotes, PayloadLinks } from "./payload-links.ts";
 
-/** The longest that a store is held; a cut that takes longer fails. Well below a lease's term and a command's deadline. */
+/**
+ * The longest time for which a store is held; a cut that takes longer fails. Well below a lease's term and a command's
+ * deadline.
+ */
 const PAUSE_MS = 4_000;
 const FREEZE = "backup";
 const TOO_BUSY = `the machine is too busy: the stores could not be copied within ${PAUSE_MS / 1000} s; nothing was backed up`;
 
 /**
- * Waits until nothing is written into the event store, and lets nothing be written while `work` runs but what it does with its
- * client. Reads go on.
+ * Waits until no writes to the event store are in progress, and permits none while `work` runs except through the
+ * client of `work`. Reads go on.
  */
 export type HoldEvents = <T>(work: (client: ClickHouseClient) => Promise<T>) => Promise<T>;
 
@@ -33,45 +36,47 @@ export interface CutPorts {
   readonly clock: Clock;
 }
 
-/** A copy of the data folder as it was at one instant. */
+/** A copy of the data folder at one point in time. */
 export interface Cut {
   /** Laid out like the data folder. */
   readonly folder: string;
   readonly cutMs: number;
-  /** Of the files in it that still grow. */
+  /** Lengths of its files that still grow. */
   readonly lengths: ReadonlyMap<string, number>;
-  /** For how long nothing was written. */
+  /** How long writes were blocked. */
   readonly heldMs: number;
 }
 
 /**
- * Prepares a backup of a running start: a copy of its data folder at one instant, beside the data, mostly of hard links.
+ * Prepares a backup of a running start: a copy of its data folder at one point in time, beside the data, mostly of hard
+ * links.
  *
  * Invariants:
- * B1. The copy is what the disk would hold if every process of the start had died at that instant. Redis takes no writes while
- *     all other parts are copied, and every change that one store makes because of another passes through Redis or follows it.
- *     So a start on the copy recovers as it does after a crash, and every promise for crashes holds for it.
- * B2. No insert into the event store is under way at that instant, and the tokens that its tables remember are copied too: a
- *     batch that the queue still holds is either wholly stored, or not at all, or is completed under its token.
- * B3. Nothing is held longer than `PAUSE_MS` (the event store from the end of its statements under way), whatever does not
- *     answer: work that takes longer is left to end by itself, while the stores go on. Redis ends its pause even if this process
- *     dies.
- * B4. Nothing outside the staging folder changes, except that the event store hard-links its parts there.
- * B5. It rejects only when what it left to end by itself has ended.
+ * B1. The copy equals the disk's contents if every process of the start had died at that time. Redis takes no writes
+ *     while all other parts are copied, and every change that one store makes because of another passes through Redis
+ *     or follows it. So a start on the copy recovers as it does after a crash, with every promise for crashes.
+ * B2. No insert into the event store is in progress at that time, and the tokens that its tables remember are copied
+ *     too: a batch that is still in the queue is either stored completely, or not at all, or is completed under its
+ *     token.
+ * B3. No store is held longer than `PAUSE_MS` (the event store from the end of its running statements), even if other
+ *     parts do not answer: work that takes longer is left to end by itself, while the stores go on. Redis ends its
+ *     pause even if this process dies.
+ * B4. Only the staging folder changes, except that the event store hard-links its parts there.
+ * B5. It rejects only when all work that was left to end by itself has ended.
  */
 export async function takeCut(ports: CutPorts): Promise<Cut> {
   const { home, postgres, holdEvents, clock } = ports;
   const folder = join(home, STAGING);
   await removeStaging(home);
   await mkdir(folder, { mode: 0o700 });
-  // Read again from an older place, the mail log brings nothing twice: so it may be copied before the rest.
+  // Read again from an earlier position, the mail log produces no duplicates: so it may be copied before the rest.
   await copyFirstLevel(home, folder);
-  // Before the registry: of its copy less has changed when the stores are held.
+  // Before the registry, so that less has changed since its copy when the stores are held.
   const payloads = await PayloadLinks.begin(home, folder);
   const copy = await postgres.copyTo(join(folder, "postgres"));
   const limit = new HoldLimit(clock, PAUSE_MS, () => new UnavailableError(TOO_BUSY));
   try {
-    // In this order: who waits for the registry is answered soon, while the recorder can wait.
+    // In this order: callers of the registry are served again soon, while the recorder can wait.
     const cut = await holdEvents((events) =>
       limit.within(async () => {
         const tables = await mergeTrees(events, ports.database);
@@ -91,13 +96,13 @@ interface HeldWork {
   readonly folder: string;
   readonly payloads: PayloadLinks;
   readonly events: ClickHouseClient;
-  /** Of the event store. */
+  /** The event store's tables. */
   readonly tables: readonly string[];
   /** Aborts when the stores go on. */
   readonly signal: AbortSignal;
 }
 
-/** What is copied while registry and event store are held: pauses Redis, too. */
+/** Copies the parts for which registry and event store are held; also pauses Redis. */
 async function copyHeld(work: HeldWork, finishPostgres: (signal: AbortSignal) => Promise<void>): Promise<Cut> {
   const { ports, folder, payloads, signal } = work;
   const { home, clock } = ports;
@@ -107,7 +112,7 @@ async function copyHeld(work: HeldWork, finishPostgres: (signal: AbortSignal) =>
     await payloads.cut();
     const lengths = await linkAppendOnly(home, folder);
     const parts = [finishPostgres(signal), copyEventStore(work)];
-    // Also of the other one, if one fails.
+    // Waits for the other one, too, if one fails.
     await Promise.allSettled(parts);
     await Promise.all(parts);
     return { folder, cutMs, lengths, heldMs: await pause.end() };
@@ -116,14 +121,14 @@ async function copyHeld(work: HeldWork, finishPostgres: (signal: AbortSignal) =>
   }
 }
 
-/** Removes what a backup left, finished or not. Only for the process that holds the folder. */
+/** Removes the remains of a backup, finished or not. Only for the process that has the folder's lock. */
 export async function removeStaging(home: string): Promise<void> {
   await endNotes(join(home, STAGING));
   await rm(join(home, STAGING), { recursive: true, force: true });
   await rm(join(home, "clickhouse", "shadow", FREEZE), { recursive: true, force: true });
 }
 
-/** The time in which Redis takes no writes. */
+/** The period in which Redis takes no writes. */
 class Pause {
   private constructor(
     private readonly redis: Redis,
@@ -131,7 +136,7 @@ class Pause {
     private readonly begunMs: number,
   ) {}
 
-  /** Resolves when every write that was answered is in the append-only file, and no further one is answered. */
+  /** Resolves when every acknowledged write is in the append-only file, and no more are acknowledged. */
   static async begin(address: RedisChild["address"], clock: Clock): Promise<Pause> {
     const options = {
       lazyConnect: true,
@@ -155,7 +160,9 @@ class Pause {
     }
   }
 
-  /** Ends it; returns how long it lasted. Rejects if it was over before, or if Redis was restarted meanwhile. */
+  /**
+   * Ends the pause; returns how long it lasted. Rejects if it was over before, or if Redis was restarted meanwhile.
+   */
   async end(): Promise<number> {
     try {
       await this.redis.call("CLIENT", "UNPAUSE");
@@ -177,14 +184,14 @@ class Pause {
 async function copyFirstLevel(home: string, folder: string): Promise<void> {
   for (const entry of await readdir(home, { withFileTypes: true })) {
     const [from, to] = [join(home, entry.name), join(folder, entry.name)];
-    // The copy of its database has what is in it.
+    // The copy of its database includes the contents of this file.
     if (!isKept(entry) || entry.name.endsWith("-wal")) continue;
     if (entry.name.endsWith(".sqlite")) copyDatabase(from, to);
     else await copyFile(from, to);
   }
 }
 
-/** A consistent copy of a database that is in use. */
+/** Copies a database that is in use consistently. */
 function copyDatabase(from: string, to: string): void {
   const database = new Database(from, { readonly: true });
   try {
@@ -195,8 +202,8 @@ function copyDatabase(from: string, to: string): void {
 }
 
 /**
- * Files that only grow, or never change, so their first bytes stay as they are: a rewrite makes new files. One that ends
- * meanwhile removes files that the manifest named; then the new manifest is read.
+ * Links files that only grow, or never change, so their first bytes stay as they are: a rewrite makes new files. If a
+ * rewrite ends meanwhile, it removes files that the manifest named; then the new manifest is read.
  */
 async function linkAppendOnly(home: string, folder: string): Promise<ReadonlyMap<string, number>> {
   const path = "redis/appendonlydir";
@@ -220,7 +227,7 @@ async function linkAppendOnly(home: string, folder: string): Promise<ReadonlyMap
   }
 }
 
-/** With their databases, that of sealed contents included. */
+/** Includes their databases, also that of sealed contents. */
 async function mergeTrees(events: ClickHouseClient, database: string): Promise<readonly string[]> {
   const result = await events.query({
     query: `SELECT concat(database, '.\`', name, '\`') FROM system.tables
@@ -245,7 +252,7 @@ async function copyEventStore({ ports: { home }, folder, events, tables, signal 
   await copyAround(join(home, "clickhouse"), target, { path: "clickhouse", signal });
 }
 
-/** Copies what lies around the parts: definitions, and the tokens that a table remembers. */
+/** Copies the files around the parts: definitions, and the tokens that a table remembers. */
 async function copyAround(
   from: string,
   to: string,

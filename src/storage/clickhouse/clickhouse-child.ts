@@ -15,7 +15,7 @@ import { ANALYST, type ClickHouseConfig, OWN_USER, writeClickHouseConfig } from 
 export interface ClickHouseChildOptions {
   /** The engine's folder, created with mode 0700 if missing. The caller holds the lock of the data folder that contains it. */
   readonly folder: string;
-  /** The database that analysts may read; null: they may not. */
+  /** The database that analysts may read; null: analysts have no access. */
   readonly analysed: string | null;
   readonly telemetry: Telemetry;
   readonly clock: Clock;
@@ -24,25 +24,26 @@ export interface ClickHouseChildOptions {
 /** A private ClickHouse server. Its address survives restarts. */
 export interface ClickHouseChild {
   readonly address: ClickHouseAddress;
-  /** For statements of analysts; null: there are none. */
+  /** For statements of analysts; null: analysts have no access. */
   readonly analysts: ClickHouseAddress | null;
-  /** Of the current process. */
+  /** The process id of the current process. */
   readonly pid: number;
   /** Ends the child and waits for its exit. Safe to call twice. */
   stop(): Promise<void>;
 }
 
-/** A child that does not start, though it did before, is tried again and again: what it keeps can wait in the queue. */
+/** A child that does not start, although it did before, is retried without end: its data can wait in the queue. */
 const STARTS_MAX = Number.POSITIVE_INFINITY;
-/** How long the engine of an earlier run may take to let go of the folder. */
+/** How long the engine of an earlier run may take to release the folder. */
 const RELEASE_WAIT_MS = 20_000;
 const AGAIN_MS = 100;
 const ASK_MS = 5_000;
 const ENTRY = join(import.meta.dir, "clickhouse-server.ts");
 
 /**
- * Starts a private ClickHouse server on `folder`, and keeps it running until `stop`. Resolves once it answers. Rejects with
- * `ConfigurationError` where there is no library for this machine, and with what the engine said if it does not start.
+ * Starts a private ClickHouse server on `folder`, and keeps it running until `stop`. Resolves once it answers. Rejects
+ * with `ConfigurationError` where there is no library for this machine, and with the engine's last output if it does
+ * not start.
  *
  * Call it on the main thread: Linux kills the child when the thread that started it ends.
  */
@@ -79,7 +80,7 @@ export async function startClickHouseChild(options: ClickHouseChildOptions): Pro
   }
 }
 
-/** The engine of an earlier run has not let go of the folder yet; or somebody else took the port that was free. */
+/** The engine of an earlier run has not released the folder yet; or another program took the free port. */
 const PASSES = /Another server instance in same directory is already running|Address already in use/;
 
 function keptClickHouse(
@@ -96,7 +97,8 @@ function keptClickHouse(
     clock,
     telemetry,
     hasRoom: () => hasRoomToWrite(folder),
-    // Each time: the folder is the server's, and nothing that has been written there may change what its users may do.
+    // Rewritten at each start: the folder belongs to the server, and files written there must not change its users'
+    // rights.
     prepare: async () => void (file = await writeClickHouseConfig(config)),
     make: () =>
       new ServerProcess({
@@ -111,12 +113,12 @@ function keptClickHouse(
   });
 }
 
-/** Resolves once it runs our statements: whoever else listens there does not know our password. */
+/** Resolves once it runs our statements: another program on that port does not know our password. */
 async function answers(
   { port, password }: ClickHouseConfig,
   { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
 ): Promise<void> {
-  // A connection that stays would hold up the server's end.
+  // A connection that stays open would delay the server's end.
   const headers = { "x-clickhouse-user": OWN_USER, "x-clickhouse-key": password, connection: "close" };
   while (!signal.aborted) {
     const within = AbortSignal.any([signal, AbortSignal.timeout(ASK_MS)]);

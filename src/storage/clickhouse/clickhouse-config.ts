@@ -9,14 +9,14 @@ export interface ClickHouseConfig {
   /** The engine's folder. */
   readonly folder: string;
   readonly port: number;
-  /** Of our own user, who may do everything. */
+  /** The password of our own user, who has all rights. */
   readonly password: string;
   readonly analyst: AnalystUser | null;
 }
 
 /** A user who can only read. */
 export interface AnalystUser {
-  /** What that user may read, beside lists of what there is. */
+  /** The only database that this user may read, besides lists of tables and columns. */
   readonly database: string;
   readonly password: string;
 }
@@ -25,12 +25,13 @@ export const OWN_USER = "waybill";
 export const ANALYST = "analyst";
 
 /**
- * Writes the configuration of the private ClickHouse server into its folder, and answers the file's path. Of the passwords it has
- * digests.
+ * Writes the configuration of the private ClickHouse server into its folder, and returns the file's path. Contains only
+ * digests of the passwords.
  *
- * The engine must never meet a full disk: what it writes then is published as a part whose files are empty, in place of the parts
- * that it merges, and an insert is acknowledged all the same (seen with ClickHouse 26.7 in chDB 3.4; an ordinary server aborts).
- * It begins no insert and no merge that does not leave this much free, so the space is there until those under way have ended.
+ * The engine must never meet a full disk: it would then publish a part whose files are empty in place of the parts that
+ * it merges, and acknowledge an insert nevertheless (seen with ClickHouse 26.7 in chDB 3.4; an ordinary server aborts).
+ * It begins no insert and no merge that does not leave this much free, so the space is there until those in progress
+ * have ended.
  */
 export async function writeClickHouseConfig(config: ClickHouseConfig): Promise<string> {
   const { folder, port } = config;
@@ -60,8 +61,8 @@ export async function writeClickHouseConfig(config: ClickHouseConfig): Promise<s
 }
 
 /**
- * The library runs the statement that keeps it serving as the user `default`, without a password. Whoever could become that user,
- * too, is refused by the bound on its sessions: the one that it may have lasts as long as the server.
+ * The library runs the statement that keeps it serving as the user `default`, without a password. Other logins as that
+ * user are refused by the bound on its sessions: the only permitted one lasts as long as the server.
  */
 function usersXml({ password, analyst }: ClickHouseConfig): string {
   return `<clickhouse>
@@ -110,16 +111,14 @@ function buildGrants({ database }: AnalystUser): readonly string[] {
   ];
 }
 
-/** What a statement of an analyst may use at most. It can ask for less. */
+/** The upper bounds of an analyst's statement, which can set lower ones. */
 const BOUNDS: Readonly<Record<string, number>> = {
   max_execution_time: analystLimits.analystQueryMs / 1000,
   max_memory_usage: analystLimits.analystMemoryBytesMax,
   max_threads: analystLimits.analystThreadsMax,
 };
 
-/**
- * No setting can be changed but those that `read-names.ts` lists. `min` as well as `max`, because 0 means "no bound".
- */
+/** Only the settings listed in `read-names.ts` can be changed. `min` as well as `max`, because 0 means "no bound". */
 function analystProfile(): string {
   const values = {
     readonly: 1,

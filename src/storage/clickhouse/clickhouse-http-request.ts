@@ -39,10 +39,10 @@ export async function clickHouseHttpQuery(
   };
 }
 
-/** Members of the address that are no settings, and on which it depends how the answer comes. */
+/** Members of the URL that are not settings, and that affect how the answer is sent. */
 const PASSED_ON: ReadonlySet<string> = new Set(["wait_end_of_query", "buffer_size"]);
 
-/** Members of the address that are no settings, or ask for what is the case anyway. */
+/** Members of the URL that are not settings, or request the default behaviour. */
 const PROTOCOL: ReadonlySet<string> = new Set([
   "query",
   "database",
@@ -66,16 +66,16 @@ const PROTOCOL: ReadonlySet<string> = new Set([
   "log_comment",
   "log_queries",
   "close_session",
-  // Nothing of a session outlives a request, so a session can neither keep anything nor block anything.
+  // A session's state does not outlive a request, so sessions can neither keep data nor block each other.
   "session_id",
   "session_timeout",
   "session_check",
-  // Both are fixed here: nothing can be written, and there is only one user.
+  // Both are fixed here: writing is impossible, and there is only one user.
   "async_insert",
   "wait_for_async_insert",
 ]);
 
-/** Settings, values of placeholders, and of what the protocol knows besides, what the answer depends on. */
+/** Returns settings, values of placeholders, and other members of the protocol that affect the answer. */
 function readMembers(asked: URLSearchParams): Record<string, string> {
   const members: Record<string, string> = {};
   for (const [name, value] of asked) {
@@ -94,7 +94,7 @@ function readMembers(asked: URLSearchParams): Record<string, string> {
 
 const ESCAPES: Readonly<Record<string, string>> = { n: "\n", t: "\t", r: "\r", 0: "\0" };
 
-/** Of a literal, as the address has it. */
+/** Returns the value of a literal, as the URL contains it. */
 function readLiteral(literal: string): string {
   if (!literal.startsWith("'")) return literal;
   return literal.slice(1, -1).replace(/\\([^])|''/g, (_, escaped?: string) => {
@@ -102,7 +102,7 @@ function readLiteral(literal: string): string {
   });
 }
 
-/** In another database, unqualified names would mean tables that must not be read. */
+/** Returns the database. In another one, unqualified names would mean tables that must not be read. */
 function readDatabase(request: Request, asked: URLSearchParams, database: string): string {
   const named = asked.get("database") ?? request.headers.get("x-clickhouse-database") ?? "";
   if (named === "" || named === database) return database;

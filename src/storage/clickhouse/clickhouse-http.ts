@@ -9,7 +9,7 @@ import { clickHouseHttpQuery } from "./clickhouse-http-request.ts";
 import { EngineError } from "./engine-error.ts";
 
 export interface ClickHouseHttpOptions {
-  /** Where statements are run, as a user who can only read. */
+  /** The server that runs statements, with a user who can only read. */
   readonly server: ClickHouseAddress;
   /** The database for unqualified names. */
   readonly database: string;
@@ -26,14 +26,15 @@ export interface ClickHouseHttp {
 }
 
 /**
- * Serves the private server to analysts over ClickHouse's HTTP protocol, read-only and on loopback: enough of it for curl,
- * `@clickhouse/client` and tools that use a driver. Rejects if the port is taken.
+ * Serves the private server to analysts over ClickHouse's HTTP protocol, read-only and on loopback: enough of it for
+ * curl, `@clickhouse/client` and tools that use a driver. Rejects if the port is taken.
  *
- * The server's own port is not for them. Its rights bind a user, but not all that a statement can do: settings within a sub-select are
- * looked at nowhere, and with one of them a SELECT writes a file, also over a table's own (seen with ClickHouse 26.7 in chDB 3.4).
+ * Analysts must not use the server's own port. Its access rights do not cover everything that a statement can do:
+ * settings within a sub-select are not checked, and with one of them a SELECT writes a file, even over a table's own
+ * (seen with ClickHouse 26.7 in chDB 3.4).
  *
- * Everybody with the password can read the event store. A web page in a browser on this machine cannot even try one: its
- * requests carry its origin or site, or a host name other than this machine's.
+ * Anyone with the password can read the event store. A web page in a browser on this machine cannot even try a
+ * password: its requests carry its origin or site, or a host name other than this machine's.
  */
 export async function serveClickHouseHttp(options: ClickHouseHttpOptions): Promise<ClickHouseHttp> {
   const { database, port, telemetry } = options;
@@ -87,10 +88,10 @@ async function answerTo(request: Request, port: number | undefined, run: () => P
   }
 }
 
-/** The refusal that can be given before reading more of the request, or null. */
+/** Returns the refusal that is possible before reading more of the request, or null. */
 function refusal({ headers, method }: Request, port: number | undefined): Response | null {
   const at = readHostHeader(headers.get("host") ?? "");
-  // By name: another name may also resolve to this address and belong to a web page.
+  // Only this name: another name may also resolve to this address and belong to a web page.
   if (!isLoopback(at.host) || at.port !== port)
     return new Response("This address is served under loopback names and its own port only\n", { status: 403 });
   if (isOfWebPage(headers)) return new Response("Web pages are not served\n", { status: 403 });
@@ -108,11 +109,11 @@ function failure(cause: unknown): Response {
   return new Response(`${error.message}\n`, { status: error.status, headers });
 }
 
-/** The delay before a wrong password is answered, and how many wrong ones may wait in line. */
+/** The delay before a wrong password is answered, and how many requests with wrong ones may wait. */
 const WRONG_MS = 200;
 const WRONG_WAITING_MAX = 16;
 
-/** The names of the one user; none at all is fine, too. */
+/** The names of the only user; none at all is accepted, too. */
 const USERS: ReadonlySet<string> = new Set(["", "default", "waybill"]);
 
 /** Checks the password of the analysts' port, however ClickHouse's HTTP protocol carries it. */
@@ -125,7 +126,10 @@ class AnalystPassword {
     this.digest = computeDigest(password);
   }
 
-  /** If the password is wrong or missing, rejects with `EngineError` after a delay. Wrong ones wait in line. */
+  /**
+   * If the password is wrong or missing, rejects with `EngineError` after a delay. Requests with wrong passwords wait
+   * one after the other.
+   */
   async check(request: Request): Promise<void> {
     if (this.isRight(readCredentials(request))) return;
     if (this.waiting >= WRONG_WAITING_MAX) throw BUSY;
@@ -154,7 +158,7 @@ function readCredentials(request: Request): Credentials {
   const [, user, password] = /^([^:]*):([^]*)$/.exec(Buffer.from(basic ?? "", "base64").toString()) ?? [];
   return {
     users: given(asked.get("user"), request.headers.get("x-clickhouse-user"), user),
-    // A client may send an empty one in its headers and the real one in the address.
+    // A client may send an empty one in its headers and the real one in the URL.
     passwords: given(asked.get("password"), request.headers.get("x-clickhouse-key"), password).filter(Boolean),
   };
 }

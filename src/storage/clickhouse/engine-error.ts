@@ -21,7 +21,7 @@ export class EngineError extends Error {
     return new EngineError(Number(code), type, repeated(reason));
   }
 
-  /** The status that a server answers with (ClickHouse, src/Server/HTTP/exceptionCodeToHTTPStatus.cpp). */
+  /** Returns the status with which a server answers (ClickHouse, src/Server/HTTP/exceptionCodeToHTTPStatus.cpp). */
   get status(): number {
     return STATUSES.find(([, codes]) => codes.has(this.code))?.[0] ?? 500;
   }

@@ -4,15 +4,15 @@ import { closeSync, existsSync, openSync, statSync } from "node:fs";
 export interface Confinement {
   /** Folders with all rights. */
   readonly writable: readonly string[];
-  /** Files and folders to be read, and executed; those that do not exist are passed over. */
+  /** Files and folders that may be read and executed; missing ones are skipped. */
   readonly readable: readonly string[];
-  /** The one TCP port to listen on. None is connected to. Linux can do this from 6.7 on. */
+  /** The only TCP port to listen on. No outgoing connections. Linux supports this from 6.7 on. */
   readonly port: number;
 }
 
 /** Version 2, of Linux 5.19, is the first that allows renames between folders. */
 const VERSION_MIN = 2;
-/** The versions that added what their names say. */
+/** The versions that added these rights. */
 const VERSION_OF = { truncate: 3, net: 4, ioctl: 5, scope: 6 } as const;
 /** System calls, with the same numbers on every architecture. */
 const [CREATE_RULESET, ADD_RULE, RESTRICT_SELF] = [444, 445, 446] as const;
@@ -25,13 +25,13 @@ const RIGHT = { execute: 1n << 0n, writeFile: 1n << 1n, readFile: 1n << 2n, read
 const ALL_RIGHTS = (1n << 14n) - 1n;
 const [TRUNCATE, IOCTL] = [1n << 14n, 1n << 15n] as const;
 const [BIND, CONNECT] = [1n, 2n] as const;
-/** Abstract sockets of others, and signals to them. */
+/** Other processes' abstract sockets, and signals to them. */
 const ALL_SCOPES = 3n;
 
 /**
- * Gives up all other rights to files, ports and processes, for the calling thread and the threads that it starts from then on,
- * through Linux's Landlock (https://docs.kernel.org/userspace-api/landlock.html). Answers false where the kernel cannot do it,
- * and nothing has changed. Throws if it fails midway.
+ * Gives up all other rights to files, ports and processes, for the calling thread and the threads that it starts from
+ * then on, through Linux's Landlock (https://docs.kernel.org/userspace-api/landlock.html). Returns false, without any
+ * change, if the kernel does not support it. Throws if it fails midway.
  */
 export function confine({ writable, readable, port }: Confinement): boolean {
   if (process.platform !== "linux") return false;
@@ -65,7 +65,7 @@ export function confine({ writable, readable, port }: Confinement): boolean {
     for (const path of readable.filter((one) => existsSync(one)))
       allow(path, RIGHT.execute | RIGHT.readFile | (statSync(path).isDirectory() ? RIGHT.readDir : 0n));
     if (has("net")) call(ADD_RULE, rules, BigInt(RULE_PORT), address(new BigUint64Array([BIND, BigInt(port)])), 0n);
-    // Without it, only root may.
+    // Required for processes without root rights.
     symbols.prctl(PR_SET_NO_NEW_PRIVS, 1n, 0n, 0n, 0n);
     call(RESTRICT_SELF, rules, 0n, 0n, 0n);
     return true;

@@ -12,8 +12,8 @@ const CONTROL = /\p{Cc}/u;
 const CONTROL_BUT_LAYOUT = /[^\P{Cc}\t\n\r]/u;
 
 /**
- * Null if the text can be stored: it is not blank or too long, and contains no control character and nothing that PostgreSQL
- * cannot store (NUL, half a surrogate pair).
+ * Checks that a text can be stored: it is not blank or too long, and contains no control character and no character
+ * that PostgreSQL cannot store (NUL, half a surrogate pair). Returns null if so.
  */
 export function checkText(text: string, { field, charsMax, multiline = false }: TextRule): Invalid | null {
   if (text.trim() === "") return invalid(`The field "${field}" must not be empty.`);

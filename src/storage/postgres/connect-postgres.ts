@@ -7,12 +7,14 @@ import { sqlState } from "./sql-state.ts";
 
 const CONNECTIONS_MAX = 10;
 const CONNECT_TIMEOUT_SECONDS = 5;
-/** Before the server does it (`idle_session_timeout`): it could do so while a statement is on its way. */
+/**
+ * Shorter than the server's limit (`idle_session_timeout`), which could end a session while a statement is on its way.
+ */
 const IDLE_SECONDS = 45;
 
 /**
- * Settings of every session. The server ends sessions that their client has forgotten, so no lock outlives a lost process, and
- * connections that went silent do not use up its `max_connections`. The pool opens what it needs again.
+ * Settings of every session. The server ends sessions that their client has forgotten, so no lock outlives a lost
+ * process, and dead connections do not use up its `max_connections`. The pool reopens connections as needed.
  */
 const SESSION = {
   application_name: "waybill",
@@ -27,9 +29,9 @@ const SESSION = {
 } as const;
 
 /**
- * Connects to a PostgreSQL server (15 or later) and checks that it accepts the login. Rejects with `ConfigurationError` if the
- * URL, the login or the database is wrong, with `UnavailableError` if nothing answers. The pool later reconnects by itself, and
- * replaces connections that went silent when it is told.
+ * Connects to a PostgreSQL server (15 or later) and checks that it accepts the login. Rejects with `ConfigurationError`
+ * if the URL, the login or the database is wrong, with `UnavailableError` if the server does not answer. The pool later
+ * reconnects by itself, and replaces dead connections on request.
  */
 export async function connectPostgres(url: string): Promise<OpenDatabase> {
   const place = formatLocation(url);
@@ -45,12 +47,12 @@ export async function connectPostgres(url: string): Promise<OpenDatabase> {
   const pool = await PostgresPool.open(connect).catch((error: unknown) => {
     throw connectFailure(error, place);
   });
-  // Drizzle's driver calls only the methods that the pool passes on.
+  // Drizzle's driver calls only the methods that the pool forwards.
   const client = pool.client as SQL;
   return { db: drizzle({ client }), close: () => pool.close(), onSilence: () => pool.replace() };
 }
 
-/** `host:port/database` of the URL: the part that may be shown. */
+/** Returns `host:port/database` of the URL: the part that may be displayed. */
 function formatLocation(url: string): string {
   const parsed = URL.parse(url);
   if (parsed === null || !/^postgres(ql)?:$/.test(parsed.protocol)) {

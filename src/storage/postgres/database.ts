@@ -11,7 +11,7 @@ export type AnyDb = PgDatabase<PgQueryResultHKT>;
 export interface OpenDatabase {
   readonly db: AnyDb;
   close(): Promise<void>;
-  /** To be called when an answer did not come in time. */
+  /** To be called when an answer did not arrive in time. */
   onSilence?(): void;
 }
 
@@ -19,8 +19,9 @@ const READ_TIMEOUT_MS = 2_000;
 const WRITE_TIMEOUT_MS = 10_000;
 
 /**
- * The registry's access to PostgreSQL: every call has a deadline, and an outage becomes an error of the domain. Any other error
- * is a bug, and passes through without the statement's parameters: they are people's addresses and words, and errors are logged.
+ * The registry's access to PostgreSQL: every call has a deadline, and an outage becomes an error of the domain. Any
+ * other error is a bug, and is rethrown without the statement's parameters: they are people's addresses and texts, and
+ * errors are logged.
  */
 export class Database {
   constructor(
@@ -82,7 +83,7 @@ function withoutParameters(error: unknown): unknown {
   });
 }
 
-/** Server shut down or connection lost: the transaction may have been committed all the same. */
+/** Server shut down or connection lost: the transaction may have been committed nevertheless. */
 const LOST_STATES = /^(08|57P)/;
 /** Out of resources, failed by its system, cancelled, deadlocked, locked, on a standby: the transaction was rolled back. */
 const REFUSED_STATES = /^(53|58|57014|40|55P03|25P03|25006)/;

@@ -1,4 +1,4 @@
-/** ISO 8601 UTC in whole seconds, as the API shows times: `YYYY-MM-DDTHH:MM:SSZ`. */
+/** Formats a time as the API does: ISO 8601 UTC in whole seconds, `YYYY-MM-DDTHH:MM:SSZ`. */
 export function isoTime(time: Date): string {
   return `${time.toISOString().slice(0, 19)}Z`;
 }

@@ -15,16 +15,20 @@ const applied = pgTable("registry_migrations", {
 /** An arbitrary number, the same in all our processes. */
 const MIGRATION_LOCK = 8_246_011;
 
-/** So a migration that waits for a table gives way before PostgreSQL ends somebody's transaction for a deadlock, after a second. */
+/**
+ * A migration that waits for a table thereby gives way before PostgreSQL ends another transaction because of a
+ * deadlock, after a second.
+ */
 const TABLE_WAIT_MS = 500;
 const GIVEN_WAY_MAX = 240;
-/** Between two tries, in which what waited behind the migration goes on. */
+/** The pause between two tries, in which the statements that waited for the migration proceed. */
 const PAUSE_SECONDS = 0.5;
 
 /**
- * Brings the database to the current schema, one process at a time. Changes nothing if the schema is current. Each migration has
- * a transaction of its own, so none holds a table while it waits for the next one's: a former release may be at work meanwhile. A
- * new database gets all of them in one. Rejects with `ConfigurationError` if a later version of the program has migrated it.
+ * Brings the database to the current schema, one process at a time. Has no effect if the schema is current. Each
+ * migration has a transaction of its own, so none locks a table while it waits for the next one's: a former release may
+ * be at work meanwhile. A new database gets all of them in one. Rejects with `ConfigurationError` if a later version of
+ * the program has migrated it.
  *
  * Not drizzle's own migrator, which would run twice in two processes that start together.
  */
@@ -44,7 +48,7 @@ export async function migrate(db: AnyDb): Promise<void> {
 /** `lock_not_available` and `deadlock_detected`. */
 const GIVES_WAY: ReadonlySet<string> = new Set(["55P03", "40P01"]);
 
-/** Runs the first migration that is missing; all of them in a new database. Resolves with whether more are missing. */
+/** Runs the first migration that is missing; all of them in a new database. Resolves to whether more are missing. */
 async function migrateFurther(
   transaction: AnyDb,
   migrations: ReturnType<typeof ownMigrations>,
@@ -75,14 +79,14 @@ async function migrateFurther(
 }
 
 /**
- * Requires every migration that this program knows. Returns how many more the database has: those of a later version, which may
- * run beside this one during an upgrade. Rejects with `ConfigurationError` if one is missing.
+ * Requires every migration of this program. Returns how many more the database has: migrations of a later version,
+ * which may run beside this one during an upgrade. Rejects with `ConfigurationError` if one is missing.
  */
 export async function requireSchema(db: AnyDb): Promise<{ readonly later: number }> {
   const known = new Set(ownMigrations().map(({ hash }) => hash));
   try {
     const present = new Set((await db.select({ hash: applied.hash }).from(applied)).map(({ hash }) => hash));
-    // Made apart from the migrations, and given this column later.
+    // Created separately from the migrations; this column was added later.
     await db.execute(sql`select counted_at from registry_identity limit 1`);
     if (!known.isSubsetOf(present)) throw NOT_CURRENT;
     return { later: present.difference(known).size };

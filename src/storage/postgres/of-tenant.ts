@@ -4,7 +4,10 @@ import { TENANT_ID } from "../../domain/tenants/tenant.ts";
 import { tenants } from "../tables.ts";
 import type { AnyDb, Database } from "./database.ts";
 
-/** The tenant's row, or null; a deleted tenant has none. PostgreSQL never sees a text that cannot be a tenant's id. */
+/**
+ * Returns the tenant's row, or null; a deleted tenant has none. Texts that cannot be a tenant's id are never sent to
+ * PostgreSQL.
+ */
 export async function tenantRow(db: AnyDb, tenantId: string): Promise<typeof tenants.$inferSelect | null> {
   if (!TENANT_ID.test(tenantId)) return null;
   const [row] = await db
@@ -14,7 +17,7 @@ export async function tenantRow(db: AnyDb, tenantId: string): Promise<typeof ten
   return row ?? null;
 }
 
-/** Reads what belongs to a tenant, if there is such a tenant. */
+/** Reads a tenant's data, if the tenant exists. */
 export function readOfTenant<T>(
   database: Database,
   tenantId: string,

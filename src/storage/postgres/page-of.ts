@@ -2,12 +2,12 @@ import type { Page } from "../../domain/page.ts";
 
 const ITEMS_MAX = 500;
 
-/** How many rows to read for a page of `limit` items: one extra, which shows whether there is a next page. */
+/** Returns how many rows to read for a page of `limit` items: one extra, which shows whether there is a next page. */
 export function rowsToRead(limit: number): number {
   return clamped(limit) + 1;
 }
 
-/** Makes a page of rows read with `rowsToRead(limit)`. `cursor` identifies a row; the next page begins after it. */
+/** Builds a page from rows read with `rowsToRead(limit)`. `cursor` identifies a row; the next page begins after it. */
 export function buildPage<Row, Item>(
   rows: readonly Row[],
   limit: number,

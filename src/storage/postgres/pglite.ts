@@ -14,12 +14,15 @@ export interface EmbeddedPostgres {
   readonly db: PgDatabase<PgQueryResultHKT>;
   /** Gives another process of this start access. */
   serveTo(calls: Calls): void;
-  /** Copies the data to the folder `target` while it is in use. The copy is of use once it has been finished. */
+  /** Copies the data to the folder `target` while it is in use. The copy is usable once it has been finished. */
   copyTo(target: string): Promise<UnfinishedCopy>;
   close(): Promise<void>;
 }
 
-/** PGlite's own go digit by digit: four megabytes of a pass would hold up the process for half a second, not for a twentieth. */
+/**
+ * PGlite's own parsers work digit by digit: four megabytes of a pass would block the process for half a second instead
+ * of a twentieth.
+ */
 const BYTES = {
   parsers: { [types.BYTEA]: (text: string) => Uint8Array.fromHex(text.slice(2)) },
   serializers: { [types.BYTEA]: (bytes: Uint8Array) => `\\x${bytes.toHex()}` },
@@ -27,23 +30,23 @@ const BYTES = {
 
 export interface UnfinishedCopy {
   /**
-   * Holds every statement and transaction while `work` runs; `finish` brings the copy up to date, and rejects soon after its
-   * signal has aborted.
+   * Blocks all statements and transactions while `work` runs; `finish` brings the copy up to date, and rejects soon
+   * after its signal has aborted.
    */
   hold<T>(work: (finish: (signal: AbortSignal) => Promise<void>) => Promise<T>): Promise<T>;
 }
 
 /**
- * Opens PostgreSQL inside this process, with its data in `folder`, which is created if missing (that takes about 5 s, longer on a
- * disk that syncs slowly; later starts take half a second).
+ * Opens PostgreSQL inside this process, with its data in `folder`, which is created if missing (that takes about 5 s,
+ * longer on a disk that syncs slowly; later starts take half a second).
  *
- * It takes no lock on the folder: two processes on one folder destroy it, so the caller must hold a lock. It also waits for the
- * disk at checkpoints alone. A change survives the death of this process, because the operating system has it by then; a power
- * loss can lose the last seconds of changes. `close` writes a checkpoint, so the next start has nothing to replay. If that is not
- * enough, use a PostgreSQL server.
+ * It takes no lock on the folder: two processes on one folder destroy it, so the caller must have a lock. It also waits
+ * for the disk only at checkpoints. A change survives the death of this process, because the operating system has it by
+ * then; a power loss can lose the last seconds of changes. `close` writes a checkpoint, so the next start has no log to
+ * replay. If that is not enough, use a PostgreSQL server.
  *
- * Where PostgreSQL would end its server (PANIC: the disk is full at a checkpoint, or where the write-ahead log grows), this process
- * ends, as if it was killed.
+ * Where PostgreSQL would end its server (PANIC: the disk is full at a checkpoint, or where the write-ahead log grows),
+ * this process ends, as if it was killed.
  */
 export async function openPglite(folder: string): Promise<EmbeddedPostgres> {
   const complaints = new Complaints(folder);
@@ -59,14 +62,14 @@ export async function openPglite(folder: string): Promise<EmbeddedPostgres> {
   });
 }
 
-/** What PostgreSQL says while it starts. Where it fails, what it throws says nothing. */
+/** PostgreSQL's output while it starts. If it fails, its error does not show the reason. */
 class Complaints {
   private readonly lines: string[] = [];
   private isDone = false;
 
   constructor(private readonly folder: string) {}
 
-  /** Returns that the line has been heard. */
+  /** Stores a line of output. */
   readonly hear = (line: string): boolean => {
     if (this.isDone || !COMPLAINT.test(line)) return true;
     this.lines.push(line.replace(COMPLAINT, "").replaceAll(PLACE_INSIDE, this.folder).trim());
@@ -74,7 +77,7 @@ class Complaints {
     return true;
   };
 
-  /** The last ones; null: it has said nothing. */
+  /** Returns the last ones; null: there was no output. */
   latest(): string | null {
     return this.lines.length === 0 ? null : this.lines.join("; ");
   }
@@ -86,7 +89,7 @@ class Complaints {
 
 const COMPLAINT = /^.*?\b(?:ERROR|FATAL|PANIC|DETAIL): */;
 const COMPLAINTS_MAX = 3;
-/** Where the folder is in the engine's own file system. */
+/** The folder's path in the engine's own file system. */
 const PLACE_INSIDE = "/pglite/data";
 
 function over(client: PGlite, folder: string): EmbeddedPostgres {
@@ -116,8 +119,8 @@ function over(client: PGlite, folder: string): EmbeddedPostgres {
 }
 
 /**
- * Calls `end` at once when PostgreSQL panics. PGlite tells that like any other error, and in the next statement it would spin in the
- * event loop for ever: no timer and no signal gets its turn any more.
+ * Calls `end` at once when PostgreSQL panics. PGlite reports that like any other error, and would spin in the event
+ * loop forever at the next statement: timers and signals would never be handled again.
  */
 export function onPanic(client: PGlite, end: (error: Error) => void): void {
   const heeding =
@@ -130,18 +133,21 @@ export function onPanic(client: PGlite, end: (error: Error) => void): void {
         throw error;
       }
     };
-  // All statements go through one of the two.
+  // All statements use one of the two.
   client.execProtocol = heeding(client.execProtocol.bind(client));
   client.execProtocolStream = heeding(client.execProtocolStream.bind(client));
 }
 
-/** Nothing that an orderly end would do can be relied on: other engines in this process want the same disk. */
+/** Kills the process. An orderly end is not reliable: other engines in this process write to the same disk. */
 function endProcess({ message }: Error): void {
   writeSync(2, `the embedded PostgreSQL has ended: ${message}\n`);
   process.kill(process.pid, "SIGKILL");
 }
 
-/** Created in a sibling folder, so a process that dies meanwhile leaves nothing that looks like a database. */
+/**
+ * Creates the database in a sibling folder, so a process that dies meanwhile leaves no folder that looks like a
+ * database.
+ */
 async function create(folder: string, { hear }: Complaints): Promise<void> {
   const unfinished = `${folder}.new`;
   await rm(unfinished, { recursive: true, force: true });
@@ -177,8 +183,9 @@ interface NodeFiles {
 }
 
 /**
- * Keeps PGlite's files on disk private to their owner: Emscripten sets a file's mode right after creating it, which overrides
- * our umask. And syncs them where PostgreSQL says that they are whole (`sync` gets their paths): PGlite runs it without fsync.
+ * Keeps PGlite's files on disk private to their owner: Emscripten sets a file's mode right after creating it, which
+ * overrides our umask. Also syncs them when PostgreSQL declares them complete (`sync` gets their paths): PGlite runs it
+ * without fsync.
  */
 export class PrivateNodeFs extends NodeFS {
   constructor(
@@ -206,8 +213,9 @@ function maskModes({ NODEFS }: { readonly NODEFS: object }): void {
 }
 
 /**
- * `pg_control` says from which checkpoint on to replay. On the disk before what it says is whole, it would name a checkpoint that a
- * power loss has taken, and the database would not open any more. So whatever was written before it is synced first, then itself.
+ * `pg_control` names the checkpoint from which to replay. If it reached the disk before the data it refers to, it would
+ * name a checkpoint that a power loss has taken, and the database would no longer open. So all earlier writes are
+ * synced first, then `pg_control` itself.
  */
 function syncBeforeControl(files: NodeFiles, sync: (path: string) => void): void {
   const written = new Set<File>();
@@ -227,8 +235,9 @@ function syncBeforeControl(files: NodeFiles, sync: (path: string) => void): void
 }
 
 /**
- * A file may have been removed since it was written. One that cannot be synced is as safe as PGlite itself leaves it. PostgreSQL
- * would end its only session over the error, and the registry with it; a disk that is dying says so at the next read or write.
+ * A file may have been removed since it was written. One that cannot be synced is as safe as PGlite itself leaves it.
+ * PostgreSQL would end its only session over the error, and the registry with it; a failing disk shows at the next read
+ * or write.
  */
 function attempt(work: () => void): void {
   try {

@@ -1,22 +1,23 @@
 import type { SQL } from "bun";
 
-/** Least time between two replacements: a server that is merely slow is not drowned in new connections. */
+/** Least time between two replacements, so that a merely slow server is not overwhelmed by new connections. */
 const REPLACED_EVERY_MS = 5_000;
-/** What was begun on the former connections has ended by then, or was given up. */
+/** Work on the former connections has ended by then, or was given up. */
 const FORMER_CLOSE_SECONDS = 15;
 const CLOSE_SECONDS = 5;
 /** From the beginning of a new connection to the answer of a first statement. */
 const ANSWER_MS = 10_000;
 
 /**
- * Connections to a PostgreSQL server that can be replaced. One that a firewall or a fail-over has forgotten says nothing for many
- * minutes, and the driver sends it call after call: whoever misses an answer asks for others (`replace`).
+ * Connections to a PostgreSQL server that can be replaced. A connection that a firewall or a fail-over has dropped
+ * stays silent for many minutes, and the driver keeps sending calls to it: a caller that misses an answer requests new
+ * ones (`replace`).
  */
 export class PostgresPool {
-  /** What drizzle's driver calls. */
+  /** The methods that drizzle's driver calls. */
   readonly client: Pick<SQL, "unsafe" | "begin">;
   private replacing: Promise<void> | null = null;
-  /** A pool that was replaced closes: a third beside it would take connections that others need. */
+  /** A replaced pool is still closing: a third one beside it would take connections that others need. */
   private isFormerOpen = false;
   private replacedAtMs = Number.NEGATIVE_INFINITY;
   private isClosed = false;
@@ -36,7 +37,7 @@ export class PostgresPool {
     return new PostgresPool(await answering(connect()), connect);
   }
 
-  /** Moves to new connections if the server answers on one. The calls under way on the former ones may end there. */
+  /** Moves to new connections if the server answers on one. Calls in progress on the former ones may be ended. */
   replace(): void {
     if (this.replacing !== null || this.isFormerOpen || this.isClosed) return;
     if (performance.now() - this.replacedAtMs < REPLACED_EVERY_MS) return;
@@ -52,7 +53,7 @@ export class PostgresPool {
   }
 
   private async moveToOthers(): Promise<void> {
-    // A server that is silent on new connections, too, is away: then the former ones are as good.
+    // If the server is silent on new connections, too, it is away, and the former ones are as good.
     const next = await answering(this.connect()).catch(() => null);
     if (next === null) return;
     const former = this.pool;

@@ -4,7 +4,7 @@ import { drizzle } from "drizzle-orm/pglite";
 import type { Calls } from "../../domain/calls.ts";
 import { BEGIN, END, STATEMENT } from "./served-pglite.ts";
 
-/** The PostgreSQL inside another process of this start, served there by `servePglite`. */
+/** Opens the PostgreSQL inside another process of this start, served there by `servePglite`. */
 export function openRemotePglite(calls: Calls): {
   readonly db: PgDatabase<PgQueryResultHKT>;
   close(): Promise<void>;
@@ -52,7 +52,7 @@ interface Query {
 }
 
 function run(calls: Calls, transaction: number | null, { text, params = [], options }: Query): Promise<unknown> {
-  // Functions cannot be sent to another process, but drizzle's parsers only pass the text through.
+  // Functions cannot be sent to another process, but drizzle's parsers only return the text unchanged.
   const asText = Object.keys(options?.parsers ?? {}).map(Number);
   return calls.call(STATEMENT, { transaction, text, params, rowMode: options?.rowMode ?? "object", asText });
 }

@@ -22,15 +22,15 @@ export const STATEMENT = callName<ServedStatement, ServedRows>("registry.stateme
 export const BEGIN = callName<null, number>("registry.begin");
 export const END = callName<{ readonly transaction: number; readonly commits: boolean }, void>("registry.end");
 
-/** The longest that a transaction may stay idle, as for a server's sessions: it blocks everybody else. */
+/** The longest that a transaction may stay idle, as for a server's sessions: it blocks everyone else. */
 export const SILENT_MS_MAX = 9_000;
 
 /**
  * Lets another process use this process's PostgreSQL. Call it once per process.
  *
  * Invariants:
- * S1. A transaction's statements run alone: PGlite has one session, and its own lock keeps everything else out meanwhile,
- *     including this process's statements.
+ * S1. A transaction's statements run alone: PGlite has one session, and its own lock blocks all other statements
+ *     meanwhile, including this process's.
  * S2. A transaction is rolled back if its process dies or it stays idle for too long.
  */
 export function servePglite(client: PGlite, calls: Calls, silentMsMax = SILENT_MS_MAX): void {
@@ -78,7 +78,7 @@ class ServedTransaction {
     onEnd: () => void,
   ) {
     this.begun = this.begin.promise;
-    // Waiting callers get the error; there may be none.
+    // Waiting callers get the error, if there are any.
     this.ending.promise.catch(() => {});
     this.over = client
       .transaction(async (transaction) => {

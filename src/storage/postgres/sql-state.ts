@@ -1,8 +1,9 @@
 const SQL_STATE = /^[0-9A-Z]{5}$/;
 
 /**
- * The codes of an error from PostgreSQL or its driver: `state` is the server's SQLSTATE (PostgreSQL, appendix A), `code` the
- * driver's own code. Drivers differ: PGlite puts the SQLSTATE in `code`, Bun.SQL in `errno`, and drizzle wraps either.
+ * Returns the codes of an error from PostgreSQL or its driver: `state` is the server's SQLSTATE (PostgreSQL, appendix
+ * A), `code` the driver's own code. Drivers differ: PGlite puts the SQLSTATE in `code`, Bun.SQL in `errno`, and drizzle
+ * wraps either.
  */
 export function sqlState(error: unknown): { state: string | null; code: string | null } {
   const cause = error instanceof Error && error.name !== "PostgresError" && error.cause ? error.cause : error;

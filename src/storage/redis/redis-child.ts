@@ -17,7 +17,7 @@ import { endOrphans, removeLeftovers } from "./redis-recovery.ts";
 import { cutTornTail } from "./torn-tail.ts";
 
 export interface RedisChildOptions {
-  /** The child's own folder, created with mode 0700. The caller holds the lock of the data folder that contains it. */
+  /** The child's own folder, created with mode 0700. The caller has the lock of the data folder that contains it. */
   readonly folder: string;
   readonly telemetry: Telemetry;
   readonly clock: Clock;
@@ -28,7 +28,7 @@ export interface RedisChildOptions {
 /** A private redis-server. Its address survives restarts, so clients reconnect by themselves. */
 export interface RedisChild {
   readonly address: { readonly kind: "socket"; readonly path: string } | { readonly kind: "url"; readonly url: string };
-  /** Of the current process. */
+  /** The process id of the current process. */
   readonly pid: number;
   /** Ends the child and waits for its exit. Safe to call twice. */
   stop(): Promise<void>;
@@ -36,7 +36,7 @@ export interface RedisChild {
 
 /** A unix socket's path may have 108 bytes on Linux, 104 elsewhere; a few are left for the suffix. */
 const SOCKET_PATH_BYTES_MAX = 100;
-/** What Redis writes before each message: process, role, time and level. */
+/** Redis' prefix of each log message: process, role, time and level. */
 const LOG_PREFIX = /^\d+:[A-Z] \d+ \w+ \d+ [\d:.]+ [.*#-] /;
 const RESTARTS_MAX = 5;
 
@@ -62,7 +62,7 @@ export async function startRedisChild(options: RedisChildOptions): Promise<Redis
     try {
       await kept.start();
     } catch (error) {
-      // The line that its latest process ended with: why it does not start.
+      // The last line of its latest process: the reason why it does not start.
       lastWord = kept.lastWords().split("\n").at(-1)?.replace(LOG_PREFIX, "") ?? null;
       throw error;
     }
@@ -80,9 +80,9 @@ export async function startRedisChild(options: RedisChildOptions): Promise<Redis
 /**
  * Invariants:
  * R1. At most one redis-server uses the folder: each start first ends any left by an earlier one.
- * R2. The child does not outlive us: where the kernel can, it kills the child with the thread that started it; where it cannot,
+ * R2. The child does not outlive us: if the kernel can, it kills the child with the thread that started it; otherwise
  *     R1 does so at the next start.
- * R3. Nothing in the folder is repaired except the tail that a crash tore, which is kept elsewhere.
+ * R3. The only repair in the folder is cutting off the tail that a crash tore, which is kept elsewhere.
  */
 function keptRedis(
   { folder, clock, telemetry, onExit }: RedisChildOptions,

@@ -1,13 +1,13 @@
 import { totalmem } from "node:os";
 
-/** Where a private redis-server listens. */
+/** The address on which a private redis-server listens. */
 export type RedisListener =
   | { readonly kind: "socket"; readonly path: string }
   | { readonly kind: "loopback"; readonly port: number; readonly password: string };
 
 /**
- * The configuration of the private redis-server as the text of a redis.conf (Redis 7.0). Each difference from Redis's defaults
- * is explained; https://redis.io/docs/latest/operate/oss_and_stack/management/config/.
+ * Builds the configuration of the private redis-server as the text of a redis.conf (Redis 7.0). Each difference from
+ * Redis's defaults is explained; https://redis.io/docs/latest/operate/oss_and_stack/management/config/.
  */
 export function redisConfig(folder: string, listener: RedisListener): string {
   return [
@@ -16,21 +16,22 @@ export function redisConfig(folder: string, listener: RedisListener): string {
     "daemonize no",
     // The log goes to standard output, which the parent reads.
     'logfile ""',
-    // It would quote the commands in progress, and messages are in them.
+    // It would quote the commands in progress, which contain messages.
     "crash-log-enabled no",
 
     // Redis replies only after the write is on disk, even while it rewrites the file: a 202 promises that.
     "appendonly yes",
     "appendfsync always",
     "no-appendfsync-on-rewrite no",
-    // What a crash tore is cut off by us, because Redis leaves a part of it (`torn-tail.ts`). Other damage stops the start.
+    // We cut off a torn tail ourselves, because Redis leaves a part of it (`torn-tail.ts`). Other damage stops the
+    // start.
     "aof-load-truncated no",
     'save ""',
 
     // A full Redis refuses new jobs; it never evicts old ones, and does not exhaust the machine's memory.
     `maxmemory ${Math.floor(totalmem() / 2)}`,
     "maxmemory-policy noeviction",
-    // One slip on a console must not empty the queue.
+    // A slip on a console must not empty the queue.
     'rename-command FLUSHALL ""',
     'rename-command FLUSHDB ""',
     'rename-command DEBUG ""',

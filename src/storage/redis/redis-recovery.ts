@@ -8,11 +8,11 @@ const GONE_POLL_MS = 10;
 const GONE_WAIT_MS = 10_000;
 
 /**
- * Ends every redis-server still using `folder` (an absolute path without symbolic links): a child of a process that died, or
- * the helper it forked to rewrite its file. Two of them on one append-only file destroy it, and Redis takes no lock. Returns
- * how many there were; rejects if one does not exit.
+ * Ends every redis-server still using `folder` (an absolute path without symbolic links): a child of a process that
+ * died, or the helper it forked to rewrite its file. Two of them on one append-only file destroy it, and Redis takes no
+ * lock. Returns how many there were; rejects if one does not exit.
  *
- * The caller holds the lock of the data folder, so any server running there is an orphan.
+ * The caller has the lock of the data folder, so any server running there is an orphan.
  */
 export async function endOrphans(folder: string, socketPath: string | null, clock: Clock): Promise<number> {
   const pids = await redisProcessesIn(folder);
@@ -24,7 +24,8 @@ export async function endOrphans(folder: string, socketPath: string | null, cloc
 }
 
 /**
- * Finds redis processes whose working directory is the folder, through Linux's /proc. Elsewhere finds none; the socket must do.
+ * Finds redis processes whose working directory is the folder, through Linux's /proc. Elsewhere it finds none, and the
+ * socket must suffice.
  */
 async function redisProcessesIn(folder: string): Promise<readonly number[]> {
   const entries = await readdir("/proc").catch(() => []);
@@ -80,14 +81,16 @@ function kill(pid: number): void {
   }
 }
 
-/** What a helper of Redis was writing when it was killed. Redis removes it only if it ends the helper itself. */
+/**
+ * Files that a helper of Redis was writing when it was killed. Redis removes them only if it ends the helper itself.
+ */
 const REWRITE = /^temp-(?:rewriteaof-(?:bg-)?\d+\.aof|\d+\.rdb)$/;
-/** What was cut off a file at its end, by former releases with all that was before it. */
+/** Tails that were cut off a file; former releases kept them with everything before them. */
 const CUT_OFF = /^(?:torn-tail\.aof|appendonly\.aof\.\d+\.incr\.aof\.\d+\.backup)$/;
 const CUT_OFF_KEPT_MS = 7 * 86_400_000;
 
 /**
- * Removes copies of queued messages that a crash has left, and those that were made of torn files, some days later. No redis-server
+ * Removes copies of queued messages that a crash has left, and copies of torn files after some days. No redis-server
  * may run there.
  */
 export async function removeLeftovers(folder: string, clock: Clock): Promise<void> {

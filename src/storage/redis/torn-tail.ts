@@ -8,22 +8,25 @@ import { onDisk } from "../on-disk.ts";
 export interface CutTail {
   readonly file: string;
   readonly bytes: number;
-  /** Where they are now, without the zero bytes at their end; null: there were no others, or the disk has no room for them. */
+  /**
+   * The file that has them now, without the zero bytes at their end; null: there were no others, or the disk has no
+   * space for them.
+   */
   readonly keptIn: string | null;
 }
 
 const CHUNK_BYTES = 256 * 1024;
-/** Longer than any line that says how long something is (`*3`, `$17`), and than Redis' own notes (`#TS:1690000000`). */
+/** Longer than any line with a length (`*3`, `$17`), and than Redis' own annotations (`#TS:1690000000`). */
 const LINE_BYTES_MAX = 1_024;
 
 /**
- * Cuts off what a crash left of the last write at the end of the append-only file: an unfinished command, with all of the
- * transaction that it belongs to, and zero bytes. None of it was acknowledged. The bytes are kept in another file, the last ones
- * only. Null, and nothing is changed: that is not what is wrong with the file.
+ * Cuts off the remains of the last write that a crash left at the end of the append-only file: an unfinished command,
+ * with the whole transaction that it belongs to, and zero bytes. None of it was acknowledged. The bytes are kept in
+ * another file, which has only the latest ones. Returns null, without any change, if the file has no such tail.
  *
- * Redis must not do it (`aof-load-truncated`): where the crash was inside a transaction it leaves the whole commands before that,
- * with the MULTI that opened it and no EXEC. What is appended later then belongs to that transaction, so the next start carries out
- * the half of it that was torn, or drops what came after it and was acknowledged (Redis 7.0 and 7.4;
+ * Redis must not do it (`aof-load-truncated`): if the crash was inside a transaction, it leaves the complete commands
+ * before that, with the MULTI that opened it and no EXEC. Later commands then belong to that transaction, so the next
+ * start executes the torn half of it, or drops later commands that were acknowledged (Redis 7.0 and 7.4;
  * https://github.com/valkey-io/valkey/pull/4342).
  *
  * The zero bytes: a file system can enlarge a file before it writes the data. After a power loss the tail then reads as zeros.
@@ -46,7 +49,7 @@ export async function cutTornTail(redisFolder: string): Promise<CutTail | null> 
   }
 }
 
-/** Copies the file from byte `start` to byte `end`, and has that on disk. A full disk must not stop the start. */
+/** Copies the file from byte `start` to byte `end` and syncs the copy to disk. A full disk must not stop the start. */
 async function kept(file: string, { redisFolder, ...part }: { start: number; end: number; redisFolder: string }) {
   const copy = join(redisFolder, "torn-tail.aof");
   try {
@@ -58,7 +61,7 @@ async function kept(file: string, { redisFolder, ...part }: { start: number; end
   }
 }
 
-/** The last increment that the manifest names, or null. */
+/** Returns the last increment that the manifest names, or null. */
 async function lastIncrement(folder: string): Promise<string | null> {
   const manifest = await readFile(join(folder, "appendonly.aof.manifest"), "utf8").catch(() => "");
   const name = appendOnlyNames(manifest).findLast((each) => each.endsWith(".incr.aof"));
@@ -77,7 +80,7 @@ async function lengthWithoutZeroTail(handle: FileHandle, size: number): Promise<
   return 0;
 }
 
-/** Fills the buffer from that place of the file: what a short read leaves out must not be taken for zeros. */
+/** Fills the buffer from this position of the file: bytes that a short read leaves out must not be taken for zeros. */
 async function readWhole(handle: FileHandle, into: Buffer, from: number): Promise<void> {
   for (let done = 0; done < into.length; ) {
     const { bytesRead } = await handle.read(into, done, into.length - done, from + done);
@@ -86,7 +89,10 @@ async function readWhole(handle: FileHandle, into: Buffer, from: number): Promis
   }
 }
 
-/** Where the last command ends that is whole and in no unfinished transaction; null: the file is damaged before its end. */
+/**
+ * Returns the end of the last command that is complete and in no unfinished transaction; null: the file is damaged
+ * before its end.
+ */
 async function wholeLength(file: AppendOnlyFile): Promise<number | null> {
   let whole = 0;
   let isOpen = false;
@@ -94,17 +100,17 @@ async function wholeLength(file: AppendOnlyFile): Promise<number | null> {
     const command = await file.next();
     if (command === "end") return whole;
     if (command === "damage") return null;
-    // A former release may have left a transaction that the next one is inside of: the first EXEC ends both.
+    // A former release may have left a transaction that contains the next one: the first EXEC ends both.
     if (command === "MULTI") isOpen = true;
     else if (command === "EXEC") isOpen = false;
     if (!isOpen) whole = file.at;
   }
 }
 
-/** What a line can look like that the file's end cuts short: a length, a note, or a command's name. */
+/** The possible forms of a line that the file's end cuts short: a length, an annotation, or a command's name. */
 const CUT_SHORT = /^(?:[*$]?\d*|#[^\r\n]*|[A-Za-z]{0,5})\r?$/;
 
-/** Thrown where the file ends, and where it is damaged. */
+/** Thrown at the end of the file, and at damage. */
 class NoCommand extends Error {
   constructor(readonly why: "end" | "damage") {
     super(why);
@@ -112,8 +118,9 @@ class NoCommand extends Error {
 }
 
 /**
- * Reads commands as Redis writes them (RESP arrays of bulk strings, https://redis.io/docs/latest/develop/reference/protocol-spec/),
- * and its notes between them (`#TS:…`). What a command says is skipped, so memory does not grow with it.
+ * Reads commands as Redis writes them (RESP arrays of bulk strings,
+ * https://redis.io/docs/latest/develop/reference/protocol-spec/), and its annotations between them (`#TS:…`). Arguments
+ * of commands are skipped, so memory does not grow with them.
  */
 class AppendOnlyFile {
   /** The end of the last whole command. */
@@ -128,7 +135,7 @@ class AppendOnlyFile {
     private readonly size: number,
   ) {}
 
-  /** The next command: the two that make transactions by name. */
+  /** Returns the next command; the two that make transactions by name. */
   async next(): Promise<"MULTI" | "EXEC" | "other" | "end" | "damage"> {
     try {
       const name = await this.command();
@@ -159,14 +166,14 @@ class AppendOnlyFile {
     return name.toUpperCase();
   }
 
-  /** Skips so many bytes and the line's end after them. */
+  /** Skips this many bytes and the line's end after them. */
   private async skip(bytes: number): Promise<void> {
     this.place += bytes;
     if (this.place >= this.size) throw new NoCommand("end");
     if ((await this.line()) !== "") throw new NoCommand("damage");
   }
 
-  /** The rest of the line, without its end (CR LF). */
+  /** Returns the rest of the line, without its end (CR LF). */
   private async line(): Promise<string> {
     if (this.place + LINE_BYTES_MAX > this.chunkAt + this.chunkBytes) await this.load();
     const from = this.place - this.chunkAt;
