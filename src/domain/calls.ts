@@ -6,7 +6,10 @@ export interface CallName<Argument, Result> {
   readonly [TYPES]?: (argument: Argument) => Result;
 }
 
-/** Argument and result are cloned in transit: plain data, bytes and dates, without functions or classes. */
+/**
+ * Declares a call. Argument and result are cloned in transit: plain data, bytes and dates, without functions or
+ * classes.
+ */
 export function callName<Argument, Result>(name: string): CallName<Argument, Result> {
   return { name };
 }

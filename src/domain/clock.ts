@@ -5,9 +5,9 @@ export interface Timer {
 
 /** The engine's source of time. Production passes the machine's clock, the tests a virtual one. */
 export interface Clock {
-  /** Milliseconds since 1970-01-01 UTC. May step in either direction. */
+  /** Returns the milliseconds since 1970-01-01 UTC. May step in either direction. */
   nowMs(): number;
-  /** Milliseconds from an arbitrary start. Never goes back; the only clock for leases and timeouts. */
+  /** Returns the milliseconds since an arbitrary start. Never goes back; the only clock for leases and timeouts. */
   monotonicMs(): number;
   /** Calls `run` once, not before `delayMs` have passed. */
   setTimer(delayMs: number, run: () => void): Timer;

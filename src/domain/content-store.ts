@@ -29,8 +29,8 @@ export interface ContentStore {
    * looked up.
    */
   remove(ref: PayloadRef, sha256s?: readonly string[]): Promise<void>;
-  /** The same for a job that `all` found, unless its files were stored anew since. */
+  /** Removes files that `all` found, unless they were stored anew since. */
   removeFound(found: StoredRef): Promise<void>;
-  /** All jobs that have files, in pieces; some that come or go during the iteration may be left out. */
+  /** Lists all jobs that have files, in pieces; some that come or go during the iteration may be left out. */
   all(): AsyncIterable<readonly StoredRef[]>;
 }

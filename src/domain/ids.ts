@@ -30,7 +30,7 @@ export class JobIds {
     );
   }
 
-  /** The base of a batch's job ids (`idInBatch`). */
+  /** Returns the base of a batch's job ids (`idInBatch`). */
   nextBatch(): string {
     const id = this.next();
     return `${id.slice(0, RANDOM_A_AT)}000${id.slice(RANDOM_A_AT + RANDOM_A_CHARS)}`;

@@ -102,6 +102,6 @@ export interface ProcessStatuses {
   tellStatus(status: ProcessStatus, accepted: readonly AcceptedCount[]): Promise<void>;
   /** Removes the process's status. */
   withdrawStatus(name: string): Promise<void>;
-  /** One call, of bounded size. */
+  /** Reads the statuses in one call of bounded size. */
   statuses(): Promise<KnownStatuses>;
 }

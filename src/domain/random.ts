@@ -1,6 +1,6 @@
 /** The engine's source of randomness: the machine's in production, seeded in the tests. */
 export interface Random {
-  /** A number in [0, 1). */
+  /** Returns a number in [0, 1). */
   next(): number;
   /**
    * Fills the array with random bytes and returns it. Unpredictable in production: job ids and fencing tokens rely on

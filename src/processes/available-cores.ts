@@ -13,7 +13,7 @@ export function availableCores(): number {
   return Math.max(1, Math.min(availableParallelism(), Math.floor(granted)));
 }
 
-/** Control groups, version 2: each group around this process may have a quota. */
+/** Reads the quotas of control groups, version 2: each group around this process may have one. */
 function quotasOfGroups(): readonly number[] {
   const [, path = "/"] = /^0::(\/.*)$/m.exec(readText("/proc/self/cgroup")) ?? [];
   const quotas: number[] = [];
@@ -23,7 +23,7 @@ function quotasOfGroups(): readonly number[] {
   }
 }
 
-/** Version 1, as containers see their own group. */
+/** Reads the quota of control groups, version 1, as containers see their own group. */
 function quotaOfFormerGroup(): number {
   const [quota, period] = ["quota", "period"].map((name) => readText(`${CGROUPS}/cpu/cpu.cfs_${name}_us`).trim());
   return parseQuota(`${quota} ${period}`);

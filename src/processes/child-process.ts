@@ -67,7 +67,7 @@ export class ChildProcess {
         () => undefined,
       );
       await sleep(clock, PING_MS, gone);
-      // Counted in rounds of this process: a pause of this process, or of the machine, proves nothing about the other.
+      // Counted in rounds of this process: a pause of this process, or of the machine, is no evidence about the other.
       silent = isHeard ? 0 : silent + 1;
       if (silent < SILENT_PINGS_MAX || gone.aborted) continue;
       this.kill();

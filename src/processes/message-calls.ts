@@ -82,7 +82,7 @@ export class MessageCalls implements Calls {
     }
   }
 
-  /** The line is cut: the other process is gone. Safe to repeat. */
+  /** Handles the loss of the line: the other process is gone. Safe to repeat. */
   cut(): void {
     if (this.end.signal.aborted) return;
     this.end.abort();
@@ -103,7 +103,7 @@ export class MessageCalls implements Calls {
     this.working.delete(id);
   }
 
-  /** A line that accepts no more messages is cut. */
+  /** Sends a message; a line that accepts no more messages is cut. */
   private trySend(message: CallMessage): void {
     if (this.gone.aborted) return;
     try {

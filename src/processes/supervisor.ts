@@ -6,25 +6,25 @@ import { ChildProcess } from "./child-process.ts";
 export interface SupervisorOptions {
   /** The children's names, like `api-1`. */
   readonly names: readonly string[];
-  /** The command line of a child. */
+  /** Returns the command line of a child. */
   command(name: string): readonly string[];
   /**
    * Starts the work of a newly started child, with everything that it may request from this process. Rejects if that
    * fails.
    */
   begin(child: ChildProcess, name: string): Promise<void>;
-  /** A working child is gone for certain, and will be replaced. */
+  /** Called when a working child is certainly gone, and will be replaced. */
   onLost(name: string): void;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
 }
 
-/** Asks a child to finish its work in flight and to end; it still takes requests for the given number of ms. */
+/** Requests a child to finish its work in flight and to end; it still accepts calls for the given number of ms. */
 export const STOP = callName<number, void>("process.stop");
 
 const RESTART_BASE_MS = 100;
 const RESTART_MS_MAX = 10_000;
-/** A child that worked for this long has proved itself: its next end counts as the first again. */
+/** A child that worked for this long is considered stable: its next end counts as the first again. */
 const STABLE_MS = 10_000;
 
 interface Kept {
@@ -35,7 +35,7 @@ interface Kept {
 }
 
 /**
- * Keeps child processes at work.
+ * Keeps child processes running.
  *
  * Invariants:
  * S1. A child that ends is replaced, ever more slowly while its successors end early.
@@ -62,7 +62,7 @@ export class Supervisor {
     for (const kept of this.kept) void this.keep(kept);
   }
 
-  /** The children that do not work, and since when. */
+  /** Returns the children that do not work, and since when. */
   away(): readonly { readonly name: string; readonly sinceMs: number }[] {
     return this.kept.flatMap(({ name, awaySinceMs }) => (awaySinceMs === null ? [] : [{ name, sinceMs: awaySinceMs }]));
   }
@@ -71,7 +71,7 @@ export class Supervisor {
     return new Map(this.kept.map(({ name, child }) => [name, child?.pid ?? 0]));
   }
 
-  /** The answers of the working children that answer in time. */
+  /** Returns the answers of the working children that answer in time. */
   async askAll<Argument, Result>(
     call: CallName<Argument, Result>,
     argument: Argument,
@@ -91,7 +91,7 @@ export class Supervisor {
     return new Map(answers.flat());
   }
 
-  /** Tells all working children but one, without waiting for them. */
+  /** Calls all working children but one, without waiting for them. */
   tellOthers<Argument>(but: string, call: CallName<Argument, void>, argument: Argument): void {
     for (const { name, child, awaySinceMs } of this.kept) {
       if (name === but || awaySinceMs !== null) continue;

@@ -6,7 +6,7 @@ export interface AgreedTimePorts {
   readonly others: readonly (() => Promise<number>)[];
   /** The last agreed time, kept across restarts; null: there is none. */
   readonly mark: { read(): Promise<number | null>; write(ms: number): Promise<void> };
-  /** The time of the newest event; null: there is none. */
+  /** Returns the time of the newest event; null: there is none. */
   newestEventMs(): Promise<number | null>;
 }
 

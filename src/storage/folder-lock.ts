@@ -5,7 +5,7 @@ import { ConfigurationError } from "../domain/errors.ts";
 import { hasCode } from "../domain/has-code.ts";
 import { saidBy } from "../domain/tenants/said-by.ts";
 
-/** Another process has the folder's lock. The message names it and the remedy. */
+/** Another process holds the folder's lock. The message names it and the remedy. */
 export class FolderInUseError extends Error {
   override readonly name = "FolderInUseError";
 }
@@ -40,7 +40,7 @@ export class FolderLock {
     return new FolderLock(database);
   }
 
-  /** The same; null if another process has the folder's lock. */
+  /** The same; null if another process holds the folder's lock. */
   static tryAcquire(folder: string): FolderLock | null {
     try {
       return FolderLock.acquire(folder);

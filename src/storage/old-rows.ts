@@ -12,7 +12,7 @@ export interface OldRowsOptions {
   readonly name: string;
   /** Pieces per sweep. */
   readonly piecesMax: number;
-  /** The time for judging their age, on which several clocks agree. */
+  /** Returns the time for judging their age, on which several clocks agree. */
   agreedMs(): Promise<number>;
   /** Removes some of them, about `limit`. Resolves to how many it found: fewer than `limit` if there are no more. */
   remove(transaction: AnyDb, limit: number, nowMs: number): Promise<number>;

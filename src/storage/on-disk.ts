@@ -11,12 +11,12 @@ export async function onDisk(path: string): Promise<void> {
   }
 }
 
-/** The same for many paths. */
+/** Resolves once all of these paths are on disk. */
 export async function allOnDisk(paths: readonly string[]): Promise<void> {
   for (let at = 0; at < paths.length; at += 16) await Promise.all(paths.slice(at, at + 16).map(onDisk));
 }
 
-/** The same for the folder and everything below it. */
+/** Resolves once the folder and everything below it are on disk. */
 export async function treeOnDisk(folder: string): Promise<void> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const found = entries.filter((entry) => entry.isFile() || entry.isDirectory());

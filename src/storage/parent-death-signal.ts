@@ -1,8 +1,8 @@
 let wrapper: Promise<readonly string[]> | null = null;
 
 /**
- * A command prefix that makes the kernel kill the command with this process, where supported (Linux; BusyBox's version lacks
- * the option). Start the command on the main thread: it dies with the thread that started it.
+ * Returns a command prefix that makes the kernel kill the command with this process, where supported (Linux; BusyBox's
+ * version lacks the option). Start the command on the main thread: it dies with the thread that started it.
  */
 export function parentDeathSignal(): Promise<readonly string[]> {
   wrapper ??= find();

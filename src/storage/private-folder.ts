@@ -146,7 +146,10 @@ function close(path: string): void {
   }
 }
 
-/** False: it belongs to another user and is closed to us. A process that does not need its contents still works. */
+/**
+ * Whether the folder can be read. False: it belongs to another user and is closed to us. A process that does not need
+ * its contents still works.
+ */
 function isReadable(folder: string): boolean {
   try {
     accessSync(folder, constants.R_OK | constants.X_OK);
@@ -162,7 +165,9 @@ function isOpenToOthers(path: string): boolean {
   return info !== undefined && (info.mode & OF_OTHERS) !== 0;
 }
 
-/** A link has no mode of its own, and a socket or pipe is recreated by its listener. */
+/**
+ * Whether an entry has a mode to change: a link has none of its own, and a socket or pipe is recreated by its listener.
+ */
 function hasMode(entry: Dirent): boolean {
   return entry.isDirectory() || entry.isFile();
 }

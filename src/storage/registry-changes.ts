@@ -33,7 +33,7 @@ export class RegistryChanges {
     private readonly listener: ChangeListener,
   ) {}
 
-  /** A change that returns `Undone` is rolled back, and its result returned. */
+  /** Makes a change to a tenant. If it returns `Undone`, it is rolled back, and its result returned. */
   async ofTenant<T, R = never>(
     tenantId: string,
     change: (transaction: AnyDb) => Promise<T | Undone<R>>,
@@ -73,7 +73,7 @@ export class RegistryChanges {
     );
   }
 
-  /** A change that returns `Undone` is rolled back, and its result returned. */
+  /** Makes a change to operators. If it returns `Undone`, it is rolled back, and its result returned. */
   ofOperators<T, R = never>(change: (transaction: AnyDb) => Promise<T | Undone<R>>): Promise<T | R> {
     return this.announced(
       () => this.listener.onOperators(),

@@ -23,7 +23,10 @@ const identity = pgTable("registry_identity", {
 const COLUMNS =
   "queue uuid, mark bigint not null default 0, queued_jobs bigint, counted_at timestamp with time zone".split(", ");
 
-/** Created apart from the migrations: a copy of the database is the same registry, an empty one is another. */
+/**
+ * Creates the identity, separately from the migrations: a copy of the database is the same registry, an empty one is
+ * another.
+ */
 export async function ensureIdentity(db: AnyDb): Promise<void> {
   await db.execute(
     sql`create table if not exists registry_identity (id smallint primary key check (id = 1), registry uuid not null, master_key text)`,

@@ -35,7 +35,7 @@ export interface TenantTable<V = unknown, R extends OwnedRow = OwnedRow> {
   /** The column with most of a row's bytes. */
   readonly sized: PgColumn;
   select(db: AnyDb, where: SQL | undefined): Promise<readonly R[]>;
-  /** The row's name and value; null: the row is not kept in memory. Throws if it cannot be read. */
+  /** Returns the row's name and value; null: the row is not kept in memory. Throws if it cannot be read. */
   parse(row: R, vault: Vault): readonly [name: string, value: V] | null;
 }
 
@@ -46,9 +46,9 @@ export interface OwnedRow {
 /** All rows read for one tenant. */
 export interface TenantRows {
   readonly tenant: Omit<typeof tenants.$inferSelect, "plan">;
-  /** By slug. */
+  /** Returns the templates by slug. */
   templates<V>(of: StoredTemplates<V>): ReadonlyMap<string, V>;
-  /** By name. */
+  /** Returns the rows' values by name. */
   rows<V>(of: TenantTable<V>): ReadonlyMap<string, V>;
   /** Decrypts and parses credentials; null if there are none at this place. Throws `VaultError`. */
   credentials<V>(place: SecretPlace, parse: (text: string) => V): V | null;

@@ -10,7 +10,7 @@ export interface UpkeepOptions {
   readonly db: AnyDb;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
-  /** Free space of the disk with its files. */
+  /** Returns the free space of the disk with its files. */
   freeBytes(): number;
 }
 

@@ -138,7 +138,9 @@ function deriveKey(master: Uint8Array): VaultKey {
   };
 }
 
-/** No part can contain the separator: tenants are slugs, and we choose the names of kinds and fields. */
+/**
+ * Encodes a place. No part can contain the separator: tenants are slugs, and we choose the names of kinds and fields.
+ */
 function placeBytes({ tenantId, kind, field }: SecretPlace): Buffer {
   return Buffer.from(`${tenantId}|${kind}|${field}`, "utf8");
 }

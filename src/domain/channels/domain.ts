@@ -72,7 +72,7 @@ export type DomainResult<T> = Done<T> | Missing<"tenant" | "domain">;
 /** Stores domains. All processes see every change within a second. */
 export interface DomainStore {
   create(domain: NewDomain): Promise<NewDomainResult<RegisteredDomain>>;
-  /** Ordered by name. */
+  /** Lists the tenant's domains, ordered by name. */
   all(tenantId: string): Promise<AllOfTenant<RegisteredDomain>>;
   one(tenantId: string, domain: string): Promise<DomainResult<RegisteredDomain>>;
   /**

@@ -90,8 +90,7 @@ export function parseRecipient(text: string): string | null {
 /**
  * Whether mail servers may read a route to another domain into an address that `parseRecipient` accepts (RFC 5321,
  * appendix F.2): `user%other.example@relay.example`, `other.example!user@relay.example`, or the same within quotes,
- * where some also interpret `@`. Mail to such addresses is refused: the owner of the domain would not tell where the
- * mail goes.
+ * where some also interpret `@`. Mail to such addresses is refused, because the domain does not determine where it goes.
  */
 export function isRoutedOn(address: string): boolean {
   return /[%!@]/.test(address.slice(0, address.lastIndexOf("@")));

@@ -36,6 +36,6 @@ export interface ReceivedMessage extends IncomingMessage {
 export interface IncomingMessages {
   /** Resolves when they are on disk, with the number of new ones: a message is recorded once while it is kept. */
   record(messages: readonly IncomingMessage[]): Promise<number>;
-  /** Newest first. */
+  /** Returns a page of messages, newest first. */
   page(cursor: string | null, limit: number): Promise<Done<Page<ReceivedMessage>> | InvalidCursor>;
 }

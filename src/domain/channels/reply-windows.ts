@@ -16,6 +16,9 @@ export interface WrittenTo {
 export interface ReplyWindows {
   /** Resolves when they are on disk. Order and repetition do not matter: a person's latest message counts. */
   note(messages: readonly WrittenTo[]): Promise<void>;
-  /** When one of these people last wrote to the number, in unix milliseconds; null: no such message is remembered. */
+  /**
+   * Returns when one of these people last wrote to the number, in unix milliseconds; null: no such message is
+   * remembered.
+   */
   lastWrittenMs(phoneNumberId: string, from: readonly string[]): Promise<number | null>;
 }

@@ -116,15 +116,15 @@ export interface MinuteEvents {
 
 /** Event counts for operators. Rejects with `UnavailableError`. */
 export interface EventRates {
-  /** The minutes that begin at `fromMs` (unix) or later; kept for two days. */
+  /** Returns the minutes that begin at `fromMs` (unix) or later; kept for two days. */
   minutes(fromMs: number): Promise<readonly MinuteEvents[]>;
-  /** All channels' events since then, by type. */
+  /** Returns the sums of all channels' events since then, by type. */
   sumsSince(fromMs: number): Promise<ReadonlyMap<EventType, number>>;
 }
 
 export interface EventReader {
   page(query: EventQuery): Promise<EventPage>;
-  /** A finished job with all its events, or null. */
+  /** Returns a finished job with all its events, or null. */
   job(tenantId: string, jobId: string): Promise<JobRecord | null>;
 }
 
@@ -156,9 +156,9 @@ export interface EventFeed {
    * may show newer events before older ones, but replicas that lag for longer are not queried.
    */
   readonly settleMs: number;
-  /** Oldest first, each once; fewer than the limit only if there are no more. */
+  /** Returns events, the oldest first, each once; fewer than the limit only if there are no more. */
   after(query: EventsAfter): Promise<readonly TenantEvent[]>;
-  /** The last event of each tenant that has one behind its position. */
+  /** Returns the last event of each tenant that has one after its position. */
   marks(positions: readonly EventPosition[]): Promise<ReadonlyMap<string, number>>;
 }
 

@@ -46,7 +46,9 @@ export interface OwnersAnswer {
 
 /** Questions between processes. */
 export interface JobQuestions {
-  /** Null: no owner answered in time. Rejects with `UnavailableError` or `TransportError`. */
+  /**
+   * Asks the owner of the shard. Null: no owner answered in time. Rejects with `UnavailableError` or `TransportError`.
+   */
   ask(shard: number, job: AskedJob): Promise<OwnersAnswer | null>;
   /** Registers this process's answer; it returns null if it does not own the shard or does not have the job. */
   onQuestion(answer: (shard: number, job: AskedJob) => OwnersAnswer | null): () => void;

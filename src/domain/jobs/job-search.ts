@@ -48,19 +48,21 @@ export interface QueuedJobSummary {
 /** Jobs that the event store does not have yet. */
 export interface QueuedJobs {
   /**
-   * Jobs that match all but the status, newest first, and those that ended and are not recorded yet. Reads a bounded number
-   * of entries in small pieces; `isIncomplete`: there were more. Finds each job that does not end meanwhile, and a caller
-   * that reads the event store afterwards finds the others there.
+   * Returns jobs that match all but the status, newest first, and jobs that ended and are not recorded yet. Reads a
+   * bounded number of entries in small pieces; `isIncomplete`: there were more. Finds each job that does not end
+   * meanwhile, and a caller that reads the event store afterwards finds the others there.
    */
   waitingJobs(
     tenant: TenantRef,
     filter: JobFilter,
   ): Promise<{ readonly jobs: readonly QueuedJobSummary[]; readonly isIncomplete: boolean }>;
-  /** The members of one unfinished job that its record does not have; null: the queue does not have the job. */
+  /**
+   * Returns the members of one unfinished job that its record does not have; null: the queue does not have the job.
+   */
   waitingJob(tenant: TenantRef, jobId: string): Promise<QueuedJobSummary | null>;
   /**
-   * How many of the tenant's jobs are before it in their tenant queue; null: it is not there, or beyond the number of
-   * entries that are searched.
+   * Returns how many of the tenant's jobs are before it in their tenant queue; null: it is not there, or beyond the
+   * number of entries that are searched.
    */
   jobsAhead(tenant: TenantRef, channel: ChannelName, jobId: string): Promise<number | null>;
   job(tenant: TenantRef, jobId: string): Promise<JobRecord | null>;
@@ -72,8 +74,8 @@ export type RecipientFilter = JobFilter & { readonly recipient: string };
 /** Jobs of any tenant that the event store does not have yet. `shards`: how many there are. */
 export interface AllQueuedJobs {
   /**
-   * As `waitingJobs`, for all tenants; looks at fewer entries of each tenant queue, the newest ones, so that one long queue
-   * does not hide the others.
+   * As `waitingJobs`, for all tenants; reads fewer entries of each tenant queue, the newest ones, so that one long
+   * queue does not hide the others.
    */
   waitingAnywhere(
     shards: number,
@@ -136,8 +138,8 @@ export interface EndedJob {
 /** Reports about jobs after their end. */
 export interface LaterEvents {
   /**
-   * The types of the reports about each job's main recipient, by job id. Deliveries count for five weeks after the hand-over.
-   * Rejects with `UnavailableError`.
+   * Returns the types of the reports about each job's main recipient, by job id. Deliveries count for five weeks after
+   * the hand-over. Rejects with `UnavailableError`.
    */
   laterEvents(jobs: readonly EndedJob[]): Promise<ReadonlyMap<string, readonly EventType[]>>;
 }

@@ -34,6 +34,8 @@ export interface PayloadStore {
   remove(ref: PayloadRef): Promise<void>;
   /** Removes a payload that `all` returned, unless it was stored anew since. */
   removeFound(found: StoredRef): Promise<void>;
-  /** All stored payloads, in pieces; payloads that come or go during the iteration may or may not be included. */
+  /**
+   * Lists all stored payloads, in pieces; payloads that come or go during the iteration may or may not be included.
+   */
   all(): AsyncIterable<readonly StoredRef[]>;
 }

@@ -112,7 +112,7 @@ export interface QueuedUnder {
  * for at least `limits.providerRefKeptMs`.
  */
 export interface ProviderReferences {
-  /** Each reference's job, or null if it is unknown, in the order of the references. */
+  /** Returns each reference's job, or null if it is unknown, in the order of the references. */
   findReferencedJobs(references: readonly string[]): Promise<readonly (JobAddress | null)[]>;
 }
 
@@ -132,7 +132,7 @@ export interface FrontQueue {
    * effect of a call is unknown, it repeats itself for `limits.acceptRetryMs`.
    */
   accept(tenant: TenantRef, requestsPerMinute: number | null, job: NewJob): Promise<AcceptResult>;
-  /** The job, or null when it is unknown here (never accepted, another tenant's, or no longer kept). */
+  /** Returns the job, or null when it is unknown here (never accepted, another tenant's, or no longer kept). */
   job(tenant: TenantRef, jobId: string): Promise<JobRecord | null>;
   observe(tenant: TenantRef, observation: Observation): Promise<ObserveResult>;
 }

@@ -30,7 +30,7 @@ export interface SandboxMessage {
 }
 
 export interface SandboxInbox {
-  /** Newest first; `to` null: all recipients. */
+  /** Returns messages, newest first; `to` null: all recipients. */
   messages(to: string | null, limit: number): readonly SandboxMessage[];
   /** Deletes a recipient's messages. Returns how many there were. */
   erase(to: string): number;

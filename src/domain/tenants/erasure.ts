@@ -73,7 +73,7 @@ export interface TenantHistory {
 
 /** The queue's part. */
 export interface TenantQueueRemoval {
-  /** The tenant's unfinished jobs, as its share of the queue counts them. */
+  /** Counts the tenant's unfinished jobs, as its share of the queue counts them. */
   unfinishedJobs(tenant: TenantRef): Promise<number>;
   /**
    * Whether events of the tenant wait for the event store, including those in a batch that is being written. Also true

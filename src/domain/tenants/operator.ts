@@ -21,10 +21,10 @@ export interface OperatorAccount {
 /** The operators who have tokens of their own, from memory. */
 export interface OperatorDirectory {
   /**
-   * Null: no operator has this token, or no longer. At most a second behind the registry. Throws `UnavailableError` if
-   * the registry has been away for so long that the copy in memory may be wrong.
+   * Finds the operator that has this token. Null: none has it, or no longer. At most a second behind the registry.
+   * Throws `UnavailableError` if the registry has been away for so long that the copy in memory may be wrong.
    */
   byToken(token: string): OperatorAccount | null;
-  /** The same for the operator of a session. Null: no operator has this id, or no longer. */
+  /** Finds the operator of a session. Null: no operator has this id, or no longer. */
   byId(id: string): OperatorAccount | null;
 }

@@ -12,7 +12,7 @@ export interface TemplateRecord {
 /** How the templates of a channel are stored. */
 export interface TemplateForm<R extends TemplateRecord = TemplateRecord> {
   readonly channel: R["channel"];
-  /** The stored form. */
+  /** Returns the stored form. */
   toStored(template: R): Done<JsonObject> | Invalid;
   /** Reverses `toStored`. */
   fromStored(slug: string, stored: JsonObject): R;

@@ -63,7 +63,8 @@ export async function webhookUrlFault(text: string, guard: OutboundGuard): Promi
 }
 
 /**
- * A public DNS name, judged by form: no IP address, and no name of this machine or a local network (RFC 6761, 6762).
+ * Whether the host is a public DNS name, judged by form: no IP address, and no name of this machine or a local network
+ * (RFC 6761, 6762).
  */
 function isPublicName(host: string): boolean {
   return /\.[a-z][a-z0-9-]*$/.test(host) && !/\.(localhost|local|internal)$/.test(host);

@@ -21,7 +21,7 @@ interface Attempt {
   readonly aborter: AbortController;
   /** Names the relay in metrics. */
   readonly provider: string;
-  /** The relay receives the message now. */
+  /** Called when the relay starts to receive the message. */
   onHandOver(): void;
 }
 

@@ -54,9 +54,12 @@ type Old = Pick<Started, "job" | "unit">;
 
 /** Starts deliveries and is notified when they end. */
 export interface Starter {
-  /** The delivery is over; its slot is free after this time. */
+  /** Called when the delivery is over; its slot, occupied for `heldMs`, is free. */
   delivered(slot: Slot | null, heldMs: number): void;
-  /** The relay is away: the job waits again, ahead of the tenant's other jobs, or behind them if it was a probe. */
+  /**
+   * Called when the relay is away: the job waits again, ahead of the tenant's other jobs, or behind them if it was a
+   * probe.
+   */
   hold(job: QueuedJob, wasProbe: boolean): void;
   /** Whether a delivery that has its slot may still begin: the term has not ended, and the tenant is not paused. */
   mayGoOn(): boolean;
@@ -64,16 +67,16 @@ export interface Starter {
    * Whether the channel's pace delays the tenant. Others of its deliveries may have begun since this one got its slot.
    */
   isThrottled(tenant: Tenant): boolean;
-  /** The queue did not answer whether a job may still be sent: old ones wait for a moment. */
+  /** Called when the queue did not answer whether a job may still be sent: old ones wait for a moment. */
   askLater(): void;
 }
 
 export interface DeliveryEvents {
-  /** The shard's time as the owner estimates it. */
+  /** Returns the shard's time as the owner estimates it. */
   shardTimeMs(): number | null;
-  /** The outcomes are on disk. */
+  /** Called when the outcomes are on disk. */
   onLanded(settlements: readonly Settlement[]): void;
-  /** Another owner has the lease. */
+  /** Called when another owner has the lease. */
   onFenced(): void;
 }
 

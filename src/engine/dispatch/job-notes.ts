@@ -25,7 +25,7 @@ export class JobNotes {
     this.failures = new FailureLog(options.telemetry, options.clock);
   }
 
-  /** The outcomes are on disk. `reported`: jobs that ended with success because of a report. */
+  /** Notes outcomes that are on disk. `reported`: jobs that ended with success because of a report. */
   landed(settlements: readonly Settlement[], reported: ReadonlySet<string>): void {
     for (const settlement of settlements) {
       const { kind, job } = settlement;
@@ -41,7 +41,7 @@ export class JobNotes {
     telemetry.log("info", "a job ended", { tenant_id, job_id, channel, status: "success" });
   }
 
-  /** A try failed and will be repeated. */
+  /** Notes a try that failed and will be repeated. */
   retried(job: QueuedJob, { why }: Extract<Outcome, { kind: "retry" }>): void {
     const { jobId: job_id, tenantId: tenant_id, channel, attempts, traceparent } = job;
     this.options.telemetry.log("debug", "a try failed", {

@@ -13,7 +13,7 @@ export interface SettlerOptions {
   readonly telemetry: Telemetry;
   /** `reported`: jobs that ended with success because of a report, despite their settlement. */
   onLanded(settlements: readonly Settlement[], reported: ReadonlySet<string>): void;
-  /** The lease was lost. No further settlement lands. */
+  /** Called when the lease was lost. No further settlement lands. */
   onFenced(): void;
 }
 

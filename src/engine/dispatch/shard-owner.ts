@@ -22,7 +22,7 @@ export interface ShardOwnerPorts extends DeliveriesPorts {
   readonly lookups: TenantLookups;
   /** The payloads in the whole process's memory. */
   readonly backlog: Backlog;
-  /** How long a delivery in flight may be lent when the term closes. */
+  /** Returns how long a delivery in flight may be lent when the term closes. */
   lendMs(): number;
 }
 
@@ -68,7 +68,7 @@ export class ShardOwner {
     term.closing.addEventListener("abort", () => this.close(), { once: true });
   }
 
-  /** The queue reports queued jobs in the shard. */
+  /** Notifies the owner of queued jobs in the shard. */
   wake(): void {
     this.wakeup.notify();
   }

@@ -9,7 +9,7 @@ export function isPaused(tenant: Tenant | null, channel: ChannelName): boolean {
   return tenant?.steering?.paused.has(channel) === true;
 }
 
-/** Jobs accepted before this time (unix ms) are to end; null: no operator has purged the tenant queue. */
+/** Returns the time (unix ms) before which accepted jobs are to end; null: no operator has purged the tenant queue. */
 export function purgedBeforeMs(tenant: Tenant | null, channel: ChannelName): number | null {
   return tenant?.steering?.purgedBefore.get(channel) ?? null;
 }

@@ -47,7 +47,7 @@ export interface TenantActorOptions {
   start(started: Started): void;
   /** Ends a job that waits here without a delivery. `isOld` as in `Started`. */
   giveUp(settlement: Settlement, isOld: boolean): void;
-  /** The actor may now want jobs or be idle. */
+  /** Called when the actor may want jobs or be idle. */
   onChange(actor: TenantActor): void;
 }
 
@@ -111,7 +111,7 @@ export class TenantActor implements Waiter, Starter, Asker {
     return isDone(this.state) && this.pacer.settledInMs(this.options.clock.monotonicMs()) === 0;
   }
 
-  /** The queue reports unread entries in the tenant queue. */
+  /** Notifies the actor of unread entries in the tenant queue. */
   hasJobs(): void {
     this.become({ phase: { ...this.state.phase, more: true } });
   }
@@ -365,7 +365,7 @@ export class TenantActor implements Waiter, Starter, Asker {
     this.alarm = this.options.clock.setTimer(Math.ceil(delayMs), () => this.lookAgain());
   }
 
-  /** The tenant, the actor's turn or another day may have come. */
+  /** Decides again: the tenant, the actor's turn or another day may have come. */
   private lookAgain(): void {
     if (this.isClosed) return;
     this.contend();

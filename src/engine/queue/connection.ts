@@ -62,7 +62,7 @@ export class RedisConnector {
     return connection;
   }
 
-  /** `socketTimeout` notices the silence itself; it counts from a command in flight. */
+  /** Watches an idle connection; with a command in flight, `socketTimeout` detects the silence itself. */
   private watch(connection: RedisConnection): void {
     const ping = () => {
       if (connection.status === "end") return;
@@ -118,9 +118,9 @@ function openCluster(urls: readonly string[]): Cluster {
 type Queues = "offlineQueue" | "commandQueue";
 
 /**
- * When a node's connection breaks, rejects commands that were sent with another error than commands that were not. A
- * cluster's client silently resends commands that were rejected with "Connection is closed", although only the caller
- * knows how to repeat them safely.
+ * Rejects the commands of a broken connection, with another error for commands that were sent than for those that were
+ * not. A cluster's client silently resends commands that were rejected with "Connection is closed", although only the
+ * caller knows how to repeat them safely.
  */
 function rejectSentOnBreak(node: Redis): void {
   // Its types declare the method private, but the two can be distinguished only here.

@@ -100,7 +100,7 @@ export class Meta {
     await this.migrate(format);
   }
 
-  /** An empty queue gets this release's format. */
+  /** Returns the format of a queue without a marker; an empty queue gets this release's. */
   private async formatOfUnmarked(): Promise<number> {
     for await (const keys of this.keys()) if (keys.length > 0) return 1;
     return QUEUE_FORMAT;

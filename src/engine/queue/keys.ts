@@ -1,8 +1,8 @@
 import type { LeaseRole } from "../../domain/jobs/queue.ts";
 
 /**
- * Key names. Every key of a shard carries the shard's hash tag, which keeps a script within one slot of a Redis
- * Cluster. The scripts build the same names from the shard's prefix; `prelude.lua` lists them.
+ * Returns the prefix of a shard's keys. Every key of a shard carries the shard's hash tag, which keeps a script within
+ * one slot of a Redis Cluster. The scripts build the same names from the shard's prefix; `prelude.lua` lists them.
  */
 export function shardPrefix(shard: number): string {
   return `wb:{s${String(shard).padStart(2, "0")}}`;
@@ -14,9 +14,9 @@ export function shardOfPrefix(prefix: string): number {
 }
 
 /**
- * Job records share a hash: the first eleven digits of a UUIDv7 are its time in steps of 16 ms, so jobs that are
- * accepted together lie together and are written with one command. Small hashes are stored compactly: a record costs
- * about 60 bytes; a key per record would cost 180.
+ * Returns the hash of a job's record. Job records share a hash: the first eleven digits of a UUIDv7 are its time in
+ * steps of 16 ms, so jobs that are accepted together lie together and are written with one command. Small hashes are
+ * stored compactly: a record costs about 60 bytes; a key per record would cost 180.
  */
 export function jobBucket(jobId: string): string {
   return jobId.slice(0, 8) + jobId.slice(9, 12);

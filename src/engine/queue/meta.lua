@@ -1,6 +1,5 @@
 -- The queue's identity and mark, for the stores beside it. Also runs while Redis is full: a process that could not
--- start could not
--- drain it.
+-- start could not drain it.
 --
 -- KEYS[1]   wb:{meta}
 --

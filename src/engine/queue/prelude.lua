@@ -21,7 +21,7 @@
 --   P:loans                hash    job id -> how long (ms) it was lent for, while it waits in P:later
 --   P:skew                 string  "<ms that the shard's time is ahead of Redis' clock> <the shard's time at the last pull>"
 --   P:estimated-skew       string  the first of these by the estimate of an owner that was clearly behind, until it has
---   reported why:
+--                                  reported why:
 --                                  expires after 45 s
 --   P:clocks-ahead         string  "<since> <until>", the shard's times of the first and the last pull in a row that found both Redis'
 --                                  clock and the owner's ahead of the shard's time
@@ -64,12 +64,11 @@
 -- (references.ts).
 --
 -- A job record is text. Its first line: "<tenant> <channel><status><count> <entry id><life> <tries>"; the parts after
--- the count
--- are optional; tries that did not end the job are JSON objects with a tab between them. A job that was retried
--- after a failure has a <life>, "@<event id>:<unix ms>": events up to this id belong to earlier lives, and the operator
--- retried it then. A former release reads it as part of the entry's id. A job that waits for the time that it is scheduled
--- for has LATER .. <unix ms> instead of the entry's id. Then one line per event:
--- "<type><event id> <result>" (the result is left out when it is {}), and at most one line "=<result>" of the job.
+-- the count are optional; tries that did not end the job are JSON objects with a tab between them. A job that was
+-- retried after a failure has a <life>, "@<event id>:<unix ms>": events up to this id belong to earlier lives, and the
+-- operator retried it then. A former release reads it as part of the entry's id. A job that waits for the time that it
+-- is scheduled for has LATER .. <unix ms> instead of the entry's id. Then one line per event: "<type><event id>
+-- <result>" (the result is left out when it is {}), and at most one line "=<result>" of the job.
 -- Until the job ends, the record also holds reports that wait for its end, at most one per type (clicked: per type and
 -- result; of a further recipient, whom the result names first: per type and recipient): "<KEPT><type> <result>".
 -- A count is "<attempts>", or "<attempts>+<waits>" after uncounted waits, and in an entry that was lent. The sum of both is
@@ -103,7 +102,7 @@ local function waits_from(prefix) return math.max(shard_clock(prefix)) end
 local function agreed_ms(prefix) return (select(2, shard_clock(prefix))) end
 
 -- Returns the median of Redis', the caller's and the shard's clock: none of them is trusted alone.
-local function middle_of(redis_ms, caller_ms, shard_ms)
+local function pick_median(redis_ms, caller_ms, shard_ms)
   local first, last = math.min(redis_ms, caller_ms), math.max(redis_ms, caller_ms)
   return math.max(first, math.min(last, shard_ms))
 end
@@ -114,14 +113,14 @@ local function due_at(prefix, due, caller)
   local from, caller_ms = waits_from(prefix), tonumber(caller)
   due = tonumber(due)
   if caller_ms < 0 then return from - caller_ms, math.min(now_ms(), from) - caller_ms end
-  local middle, last = middle_of(now_ms(), caller_ms, from), math.max(now_ms(), caller_ms, from)
+  local middle, last = pick_median(now_ms(), caller_ms, from), math.max(now_ms(), caller_ms, from)
   if due <= middle then return false end
   local is_apart = last - math.min(now_ms(), caller_ms, from) > CLOCKS_APART_MS
   return from + math.max(0, due - (is_apart and last or middle)), due
 end
 
 -- Ids never go back, so a clock that is days ahead for a moment would date all later events wrong for days: no id is
--- further ahead than this of the time that the last pull agreed on.
+-- ahead of the time that the last pull agreed on by more than CLOCKS_APART_MS.
 local function event_clock(prefix)
   local last = tonumber(redis.call('GET', prefix .. ':clock') or '0')
   local first = (math.min(now_ms(), agreed_ms(prefix) + CLOCKS_APART_MS) - EVENT_EPOCH_MS) * EVENT_IDS_PER_MS
@@ -143,7 +142,7 @@ local function bucket_field(job) return job:sub(FIELD_AT) end
 
 local function queue_key(prefix, tenant_queue) return prefix .. ':box:' .. tenant_queue end
 local function is_tenant_queue(text) return type(text) == 'string' and text:find('^[^/]+/%l$') ~= nil end
-local function tenant_of(tenant_queue) return tenant_queue:match('^[^/]+') end
+local function parse_tenant(tenant_queue) return tenant_queue:match('^[^/]+') end
 
 local function holds_lease(prefix, role, token)
   return redis.call('HGET', prefix .. ':lease:' .. role, 'token') == token
@@ -214,11 +213,11 @@ local function with_count(text, count) return (text:gsub('^(%S+ %a)%d+%+?%d*', '
 -- A tenant queue's stream has one field per entry: the text.
 local TEXT_FIELD = 'p'
 local function add_entry(key, id, text) redis.call('XADD', key, id, TEXT_FIELD, text) end
-local function id_of(entry) return entry[1] end
-local function text_of(entry) return entry[2][2] end
+local function get_id(entry) return entry[1] end
+local function get_text(entry) return entry[2][2] end
 local function find_entry(prefix, tenant_queue, id)
   local entry = redis.call('XRANGE', queue_key(prefix, tenant_queue), id, id)[1]
-  return entry and text_of(entry)
+  return entry and get_text(entry)
 end
 
 -- Whether an entry comes after a tenant queue's cursor (false: there is none).
@@ -257,7 +256,7 @@ local COUNT_FIELD, ROWS_FIELD = 'c', 'r'
 local function add_rows(prefix, rows)
   redis.call('XADD', prefix .. ':outbox', '*', COUNT_FIELD, #rows, ROWS_FIELD, table.concat(rows, '\n'))
 end
-local function rows_of(entry) return tonumber(entry[2][2]), entry[2][4] end
+local function parse_rows(entry) return tonumber(entry[2][2]), entry[2][4] end
 
 -- Returns a job's share of its tenant's load: the bytes of its payload, wherever that is stored.
 local function payload_bytes(entry)
@@ -317,7 +316,7 @@ local function count_ended(ended, tenant, bytes)
 end
 
 -- Returns a tenant's suppressions (false: it has none), read once for many of its jobs.
-local function suppressions_of(prefix, tenant)
+local function read_suppressions(prefix, tenant)
   local key = prefix .. ':suppressed:' .. tenant
   if redis.call('EXISTS', key) == 0 then return false end
   local erased = redis.call('HMGET', key, ERASED_NAME, ERASED_JOB)
@@ -357,7 +356,7 @@ local function quarantine_entry(prefix, said, tenant_queue, id, why, text)
   quarantine(prefix, said, 'entry', tenant_queue .. ' ' .. id, why, text)
   if redis.call('XDEL', queue_key(prefix, tenant_queue), id) == 0 then return end
   local ended = {}
-  count_ended(ended, tenant_of(tenant_queue), text and payload_bytes(text) or 0)
+  count_ended(ended, parse_tenant(tenant_queue), text and payload_bytes(text) or 0)
   unload(prefix, ended)
 end
 
@@ -482,9 +481,9 @@ local function record_line(type, id, result)
   return '\n' .. type .. id .. ' ' .. result
 end
 
--- A line of the outbox is its job (row_of), the event and, if the event ended the job, the job's final state, before
+-- A line of the outbox is its job (begin_row), the event and, if the event ended the job, the job's final state, before
 -- the "]".
-local function row_of(tenant, job, channel) return '["' .. tenant .. '","' .. job .. '","' .. channel .. '",' end
+local function begin_row(tenant, job, channel) return '["' .. tenant .. '","' .. job .. '","' .. channel .. '",' end
 local function event_in_row(type, id, result) return id .. ',"' .. type .. '",' .. or_empty(result) end
 -- Template and recipient as JSON texts, "" none; tries as in the record; `more` is a JSON object, "" none.
 local function end_in_row(status, attempts, result, template, recipient, tries, more)

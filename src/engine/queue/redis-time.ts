@@ -10,7 +10,7 @@ const AGREED = "agreed_ms";
 export class RedisTime {
   constructor(private readonly connection: RedisConnection) {}
 
-  /** Unix ms. */
+  /** Returns unix ms. */
   async nowMs(): Promise<number> {
     const [seconds, micros] = await this.connection.time().catch(fail);
     return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);

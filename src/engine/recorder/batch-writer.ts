@@ -27,7 +27,7 @@ export interface BatchWriterOptions {
   readonly telemetry: Telemetry;
   /** Called with rows that are now in the event store, in the order of their outbox. Must not throw. */
   onRecorded?(rows: readonly StoredEventRow[]): void;
-  /** Called for a shard whose term must end and whose piece is no longer waited for. */
+  /** Called for a shard whose term must end, and which no longer waits for its piece. */
   onLetGo(progress: ShardProgress): void;
 }
 

@@ -19,7 +19,7 @@ export interface DeliveryReportsPorts extends ObserveReportPorts {
 /**
  * Takes reports about a message from an MTA or a provider, and adds them to the job's history.
  *
- * D1. A report is repeated until the queue has it, `stop`, or its sender has been told to send it again.
+ * D1. A report is repeated until the queue has it, `stop` is called, or its sender was requested to repeat it.
  * D2. No report waits: one that overtakes our own record of the hand-over is kept with its job, and one about a job
  *     that waits for another try ends the job, because a party that reports on a message has it.
  * D3. Jobs that have left the queue are looked up in their tenants' turn, few at a time.

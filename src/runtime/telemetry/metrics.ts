@@ -71,7 +71,7 @@ export class Metrics {
     return expositionText(await this.registry.metrics());
   }
 
-  /** The input of `summedMetrics`. */
+  /** Returns the input of `summedMetrics`. */
   parts(): Promise<MetricsParts> {
     return this.registry.getMetricsAsJSON();
   }

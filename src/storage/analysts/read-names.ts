@@ -20,7 +20,7 @@ export const isBeforeParenthesis = (word: string) => KEYWORDS.has(word);
 
 export const isSystemTable = (name: string) => SYSTEM_TABLES.has(name);
 
-/** Result formats that read no schema or template from a file and contact no other host. */
+/** Whether the result format reads no schema or template from a file and contacts no other host. */
 export const isResultFormat = (name: string) => FORMATS.has(name.toLowerCase());
 
 export const isReadSetting = (name: string) => READ_SETTINGS.has(name);

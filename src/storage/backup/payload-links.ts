@@ -80,8 +80,8 @@ export async function endNotes(folder: string): Promise<void> {
 }
 
 /**
- * File systems allow some ten thousand names per file, and jobs may share one. Payloads never change, so a copy is as
- * good.
+ * Links a file, or copies it. File systems allow some ten thousand names per file, and jobs may share one. Payloads
+ * never change, so a copy is as good.
  */
 async function linkOrCopy(from: string, to: string): Promise<void> {
   try {

@@ -121,7 +121,7 @@ async function copyHeld(work: HeldWork, finishPostgres: (signal: AbortSignal) =>
   }
 }
 
-/** Removes the remains of a backup, finished or not. Only for the process that has the folder's lock. */
+/** Removes the remains of a backup, finished or not. Only for the process that holds the folder's lock. */
 export async function removeStaging(home: string): Promise<void> {
   await endNotes(join(home, STAGING));
   await rm(join(home, STAGING), { recursive: true, force: true });
@@ -238,7 +238,10 @@ WHERE database IN ('${database}', '${database}_sealed') AND engine LIKE '%MergeT
   return data.map(([name]) => name);
 }
 
-/** The engine hard-links the parts of a table, which never change; everything else in its folder is small and is copied. */
+/**
+ * Copies the event store. The engine hard-links the parts of a table, which never change; everything else in its folder
+ * is small and is copied.
+ */
 async function copyEventStore({ ports: { home }, folder, events, tables, signal }: HeldWork): Promise<void> {
   // One after the other: they count their calls in one file, which the engine does not lock.
   for (const table of tables) {

@@ -140,7 +140,7 @@ class AnalystPassword {
     throw WRONG;
   }
 
-  /** Every credential given, in any place, must be right. */
+  /** Whether every credential in the request is right. */
   private isRight({ users, passwords }: Credentials): boolean {
     const right = passwords.filter((password) => timingSafeEqual(computeDigest(password), this.digest));
     return passwords.length > 0 && right.length === passwords.length && users.every((user) => USERS.has(user));

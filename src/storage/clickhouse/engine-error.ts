@@ -27,7 +27,7 @@ export class EngineError extends Error {
   }
 }
 
-/** An error that passed several layers contains each layer's code and version; this removes the repeats. */
+/** Removes repeats from the text of an error that passed several layers, each of which added its code and version. */
 function repeated(reason: string): string {
   return reason.replace(/^(Code: \d+\. DB::Exception: )+/, "").replace(/( \([A-Z0-9_]+\) \(version [^)]*\)\.?)+$/, "");
 }

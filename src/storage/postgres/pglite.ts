@@ -40,7 +40,7 @@ export interface UnfinishedCopy {
  * Opens PostgreSQL inside this process, with its data in `folder`, which is created if missing (that takes about 5 s,
  * longer on a disk that syncs slowly; later starts take half a second).
  *
- * It takes no lock on the folder: two processes on one folder destroy it, so the caller must have a lock. It also waits
+ * It takes no lock on the folder: two processes on one folder destroy it, so the caller must hold a lock. It also waits
  * for the disk only at checkpoints. A change survives the death of this process, because the operating system has it by
  * then; a power loss can lose the last seconds of changes. `close` writes a checkpoint, so the next start has no log to
  * replay. If that is not enough, use a PostgreSQL server.
@@ -213,9 +213,9 @@ function maskModes({ NODEFS }: { readonly NODEFS: object }): void {
 }
 
 /**
- * `pg_control` names the checkpoint from which to replay. If it reached the disk before the data it refers to, it would
- * name a checkpoint that a power loss has taken, and the database would no longer open. So all earlier writes are
- * synced first, then `pg_control` itself.
+ * Syncs earlier writes before `pg_control`, which names the checkpoint from which to replay. If it reached the disk
+ * before the data it refers to, it would name a checkpoint that a power loss has taken, and the database would no
+ * longer open.
  */
 function syncBeforeControl(files: NodeFiles, sync: (path: string) => void): void {
   const written = new Set<File>();
@@ -235,9 +235,9 @@ function syncBeforeControl(files: NodeFiles, sync: (path: string) => void): void
 }
 
 /**
- * A file may have been removed since it was written. One that cannot be synced is as safe as PGlite itself leaves it.
- * PostgreSQL would end its only session over the error, and the registry with it; a failing disk shows at the next read
- * or write.
+ * Ignores a failure to sync a file, which may have been removed since it was written. One that cannot be synced is as
+ * safe as PGlite itself leaves it. PostgreSQL would end its only session over the error, and the registry with it; a
+ * failing disk shows at the next read or write.
  */
 function attempt(work: () => void): void {
   try {

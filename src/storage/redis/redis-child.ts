@@ -17,7 +17,7 @@ import { endOrphans, removeLeftovers } from "./redis-recovery.ts";
 import { cutTornTail } from "./torn-tail.ts";
 
 export interface RedisChildOptions {
-  /** The child's own folder, created with mode 0700. The caller has the lock of the data folder that contains it. */
+  /** The child's own folder, created with mode 0700. The caller holds the lock of the data folder that contains it. */
   readonly folder: string;
   readonly telemetry: Telemetry;
   readonly clock: Clock;

@@ -59,7 +59,7 @@ function listenerLines(listener: RedisListener): readonly string[] {
   }
 }
 
-/** A redis.conf string: in double quotes, with every byte that could end it or the line escaped. */
+/** Formats a redis.conf string: in double quotes, with every byte that could end it or the line escaped. */
 function quoted(text: string): string {
   const escaped = Array.from(Buffer.from(text), (byte) =>
     byte < 0x20 || byte > 0x7e || byte === 0x22 || byte === 0x5c

@@ -12,7 +12,7 @@ const GONE_WAIT_MS = 10_000;
  * died, or the helper it forked to rewrite its file. Two of them on one append-only file destroy it, and Redis takes no
  * lock. Returns how many there were; rejects if one does not exit.
  *
- * The caller has the lock of the data folder, so any server running there is an orphan.
+ * The caller holds the lock of the data folder, so any server running there is an orphan.
  */
 export async function endOrphans(folder: string, socketPath: string | null, clock: Clock): Promise<number> {
   const pids = await redisProcessesIn(folder);

@@ -14,8 +14,7 @@
 --   UNKNOWN   there is no such job here, or it is another tenant's
 --
 -- Safe to repeat. A job that waits for its time or for a retry is with no owner, and neither is one in a tenant queue
--- behind the
--- cursor: pull.lua moves the cursor in the same step in which it hands a job out.
+-- behind the cursor: pull.lua moves the cursor in the same step in which it hands a job out.
 
 local prefix, number, tenant, job = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 local REASON = '{"reason":"' .. REASON_CANCELED .. '"}'
@@ -62,7 +61,7 @@ local head = tenant .. ' ' .. channel .. STATUS_SUPPRESSED .. count_text(attempt
 local more = more_in_row(life, '', is_erased and '' or entry_tags(text))
 local recipient = is_erased and '' or entry_recipient_json(text)
 local ended_as = end_in_row(STATUS_SUPPRESSED, attempts, REASON, entry_template(text), recipient, tries, more)
-local row = row_of(tenant, job, channel)
+local row = begin_row(tenant, job, channel)
 local rows = { row .. event_in_row(EVENT_SUPPRESSED, id, REASON) .. ended_as .. ']' }
 record = head .. end_of_head(life, tries) .. lines .. record_line(EVENT_SUPPRESSED, id, REASON)
 record = with_kept(record, kept, { clock = clock, row = row, rows = rows })

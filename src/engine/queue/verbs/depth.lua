@@ -13,7 +13,7 @@ for _, tenant_queue in ipairs(ARGV) do
   local key = queue_key(prefix, tenant_queue)
   local first = redis.call('XRANGE', key, '-', '+', 'COUNT', 1)[1]
   answer[#answer + 1] = redis.call('XLEN', key)
-  answer[#answer + 1] = first and entry_job(text_of(first)) or ''
-  answer[#answer + 1] = first and entry_due(text_of(first)) or ''
+  answer[#answer + 1] = first and entry_job(get_text(first)) or ''
+  answer[#answer + 1] = first and entry_due(get_text(first)) or ''
 end
 return answer

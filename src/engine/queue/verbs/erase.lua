@@ -1,6 +1,5 @@
 -- Marks a tenant's jobs as erased: pull.lua hands them out as suppressed. Jobs that wait for a retry become due.
--- Records when a
--- recipient was erased, for messages to others that are copied to them.
+-- Records when a recipient was erased, for messages to others that are copied to them.
 --
 -- KEYS[1]   the shard's prefix
 --

@@ -9,8 +9,7 @@
 -- ARGV[4..] the tenant queues
 --
 -- Returns where to continue ("0" at the end), and how many jobs of the tenant queues were found. A lent job is counted
--- and left
--- alone: it is in flight. A job that is parked, or returns, meanwhile may be missed, or counted twice.
+-- and left alone: it is in flight. A job that is parked, or returns, meanwhile may be missed, or counted twice.
 
 local prefix, wanted = KEYS[1], {}
 for at = 4, #ARGV do wanted[ARGV[at]] = true end

@@ -31,7 +31,7 @@ if not bucket then
   if format > 1 then return 1 end
   -- Events that have left the outbox are in the event store.
   local oldest = redis.call('XRANGE', prefix .. ':outbox', '-', '+', 'COUNT', 1)[1]
-  local rows = oldest and select(2, rows_of(oldest)) or ''
+  local rows = oldest and select(2, parse_rows(oldest)) or ''
   local first = rows:match('^%["[^"]*","[^"]*","%a",(%d+)')
   local last = first and tonumber(first) - 1 or tonumber(redis.call('GET', prefix .. ':clock') or '0')
   redis.call('SET', prefix .. ':recorded', string.format('%.0f', last))

@@ -42,7 +42,7 @@ for k = 1, #KEYS do
       answer = 'kept'
       redis.call('HSET', bucket, field, record .. record_line(KEPT .. type, '', result))
     else
-      local row = row_of(tenant, job, channel)
+      local row = begin_row(tenant, job, channel)
       if parked then
         redis.call('HDEL', prefix .. ':parked', job)
         redis.call('ZREM', prefix .. ':later', job)

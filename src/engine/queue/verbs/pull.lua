@@ -89,7 +89,7 @@ local function pull(prefix, at, readers)
   -- Only the owner can tell, by how soon its answer arrives, and reports it in its next call. Until then the estimate
   -- holds for this call alone: had it become the shard's time, jobs scheduled meanwhile would be sent early by the
   -- delay. If an owner disappeared, the next one takes its estimate: late is better than early. A new owner has
-  -- measured nothing yet. If the shard's time is ahead of its own clock, Redis' clock is ahead, or was set back under
+  -- no estimate yet. If the shard's time is ahead of its own clock, Redis' clock is ahead, or was set back under
   -- the former owner and right since: it begins at its own, and not before the last pull, if there was one.
   local time, agreed = shard_clock(prefix)
   local estimate_key, estimated, is_new = prefix .. ':estimated-skew', false, not reckoned
@@ -143,7 +143,7 @@ local function pull(prefix, at, readers)
     local record = redis.call('HGET', bucket_key(prefix, job), bucket_field(job))
     local tenant, _, status = record_state(record or '')
     if not tenant then
-      if is_tenant_queue(tenant_queue) then count_ended(ended, tenant_of(tenant_queue), payload_bytes(text)) end
+      if is_tenant_queue(tenant_queue) then count_ended(ended, parse_tenant(tenant_queue), payload_bytes(text)) end
     elseif is_unfinished(status) then
       count_ended(ended, tenant, text and payload_bytes(text) or 0)
     end
@@ -155,7 +155,7 @@ local function pull(prefix, at, readers)
     if #due == 0 or due_room <= 0 then return #due > 0 end
     local moved, is_filled, filled, ended, step = {}, {}, {}, {}, 8
     local number = tonumber(redis.call('HGET', prefix .. ':tenants', '') or '0')
-    local looked, clock_ms = 0, middle_of(now_ms(), caller_ms, time)
+    local looked, clock_ms = 0, pick_median(now_ms(), caller_ms, time)
     while looked < #due and due_room > 0 do
       step = step_for(due_room, step)
       local first = looked + 1
@@ -220,7 +220,7 @@ local function pull(prefix, at, readers)
       step = math.min(step_for(math.min(room, queue_room), step), entries_max + 1 - #read)
       local entries = redis.call('XRANGE', key, from, '+', 'COUNT', step)
       for _, entry in ipairs(entries) do
-        local id, text = id_of(entry), text_of(entry)
+        local id, text = get_id(entry), get_text(entry)
         if is_entry(text) then
           local bytes = #text
           saw(bytes)
@@ -250,7 +250,7 @@ local function pull(prefix, at, readers)
 
   -- Only a job that was handed out before can have a report: it waited for another try, or its owner has changed. Also
   -- returns when it was retried ("" never): the count of such a job shows waits.
-  local function told_of(job)
+  local function read_reported(job)
     local record = redis.call('HGET', bucket_key(prefix, job), bucket_field(job))
     if not record then return false, '' end
     return is_with_provider(record), record_life(record):match(':(%d+)') or ''
@@ -267,14 +267,14 @@ local function pull(prefix, at, readers)
   for at = first_queue, last_queue, QUEUE_ARGS do
     local tenant_queue, after, entries_max, bytes_max = unpack(ARGV, at, at + QUEUE_ARGS - 1)
     local read, more = read_queue(tenant_queue, after, tonumber(entries_max), tonumber(bytes_max))
-    local suppressions = #read > 0 and suppressions_of(prefix, tenant_of(tenant_queue))
+    local suppressions = #read > 0 and read_suppressions(prefix, parse_tenant(tenant_queue))
     local cursor, list, is_first_pull = cursors[tenant_queue], { more and 1 or 0 }, false
     for _, entry in ipairs(read) do
-      local id, text = id_of(entry), text_of(entry)
+      local id, text = get_id(entry), get_text(entry)
       local reason = suppressions and suppressed_for(suppressions, entry_job(text), entry_recipient(text), entry_topic(text)) or ''
       is_first_pull = is_first_pull or is_beyond(id, cursor)
       local is_reported, retried = false, ''
-      if not (is_first_pull and is_untried(text)) then is_reported, retried = told_of(entry_job(text)) end
+      if not (is_first_pull and is_untried(text)) then is_reported, retried = read_reported(entry_job(text)) end
       if is_reported then
         reason = REPORTED
       elseif reason ~= '' and is_first_pull then
@@ -284,7 +284,7 @@ local function pull(prefix, at, readers)
       list[#list + 1] = text
       list[#list + 1] = retried == '' and reason or reason .. '@' .. retried
     end
-    local last = #read > 0 and id_of(read[#read])
+    local last = #read > 0 and get_id(read[#read])
     if last and is_beyond(last, cursor) then
       cursors[tenant_queue] = last
       moved_cursors[#moved_cursors + 1] = tenant_queue

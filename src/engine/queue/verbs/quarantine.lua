@@ -1,4 +1,4 @@
--- Quarantines data that its reader found unreadable.
+-- Quarantines data that a script cannot recognise as unreadable, but its reader does.
 --
 -- KEYS[1]   the shard's prefix
 --

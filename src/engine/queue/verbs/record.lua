@@ -46,7 +46,7 @@ local function mark_text(first, last, group, list)
   return first .. ' ' .. last .. ' ' .. group .. '\n' .. list
 end
 
-local function mark_of(prefix)
+local function read_mark(prefix)
   local text = redis.call('GET', prefix .. ':mark')
   if not text then return nil end
   local first, last, rest = text:match('^(%S+) (%S+)(.*)$')
@@ -120,8 +120,7 @@ local function remove_complete(prefix, jobs, recorded, staying)
 end
 
 -- Removes finished jobs, the longest kept first: more than arrive, so that they do not accumulate. A job with an event
--- that is not yet in the event store stays for another period.
--- A clock that was far off keeps no job here.
+-- that is not yet in the event store stays for another period. A clock that was far off does not keep jobs here.
 local function let_leave(prefix, jobs_max)
   local leaving, time = prefix .. ':leaving', nil
   local recorded = tonumber(redis.call('GET', prefix .. ':recorded') or '0')
@@ -169,7 +168,7 @@ local sizes = {}
 local function read(prefix, first, last)
   local texts = {}
   for i, entry in ipairs(redis.call('XRANGE', prefix .. ':outbox', first, last)) do
-    local count, text = rows_of(entry)
+    local count, text = parse_rows(entry)
     texts[i] = text or ''
     rows_left, bytes_left = rows_left - (count or 0), bytes_left - #texts[i]
   end
@@ -187,8 +186,8 @@ local function take(prefix)
     step = math.min(2 * step, entries_left)
     local entries = redis.call('XRANGE', outbox, from, '+', 'COUNT', step)
     for _, entry in ipairs(entries) do
-      local id, fields = id_of(entry), entry[2]
-      local count, text = rows_of(entry)
+      local id, fields = get_id(entry), entry[2]
+      local count, text = parse_rows(entry)
       from = '(' .. id
       if count and text then
         is_full = has_read and (count > rows_left or #text > bytes_left)
@@ -217,7 +216,7 @@ for _, prefix in ipairs(KEYS) do
   if not holds_lease(prefix, 'recorder', token) then
     fenced[#fenced + 1] = prefix
   else
-    local mark, ended = mark_of(prefix), 0
+    local mark, ended = read_mark(prefix), 0
     -- A repeated call finds another mark, or none, and has no effect.
     if mark and mark.first == first and mark.last == last and mark.group == group then
       ended, mark = remove(prefix, mark, last_event, contents, texts), nil
@@ -235,7 +234,7 @@ end
 -- Pieces that were already marked come first, in the order of their marks.
 local groups = {}
 for _, prefix in ipairs(found) do
-  local mark = mark_of(prefix)
+  local mark = read_mark(prefix)
   local known = groups[mark.group]
   if known then
     if known[STATE] == RECORDED then table.insert(known[PIECES], read(prefix, mark.first, mark.last)) end

@@ -78,7 +78,10 @@ export class References {
     await Promise.all(sent);
   }
 
-  /** After a node has failed to answer, one call at a time retries it in the background until it answers. */
+  /**
+   * Writes references. After a node has failed to answer, one call at a time retries it in the background until it
+   * answers.
+   */
   private async writeIfSoon(call: string, hashes: Hashes): Promise<void> {
     const isAway = this.away.has(call);
     if (isAway && this.trying.has(call)) return this.giveUp(call, hashes);

@@ -24,14 +24,12 @@
 --           status behind that ("" no tags) a line "<type><result>" for each event about a further recipient
 --
 -- Returns for each shard false when the lease is not held, otherwise how many settlements were new, the quarantined
--- data,
--- and the jobs that ended with success because of a report.
+-- data, and the jobs that ended with success because of a report.
 --
 -- Safe to repeat: it skips a job whose record already counts this settlement, and a lent job that no longer waits under
 -- exactly this token.
 -- Reports that waited for the job's end (observe.lua) become events after the one that ends it. A job with such a
--- report is not retried, lent or given up: its provider has it, so it ends with success. Readers' reports have no such
--- effect.
+-- report is not retried, lent or given up: its provider has it, so it ends with success. Readers' reports do not count.
 -- The row of a failure has the job's entry, if there is space for it: its content is kept in case of a retry.
 
 local SHARD_ARGS, JOB_ARGS = 4, 5
@@ -44,7 +42,7 @@ local NO_RESULTS, REST_OF_TEXTS = '\n\n\n', '^([^\n]*)\n([^\n]*)\n?(.*)$'
 -- and some per tenant and day.
 local function kept_contents(prefix)
   local key, all, added, tenants = prefix .. ':keeping', nil, 0, {}
-  local function share_of(tenant)
+  local function load_share(tenant)
     local share = tenants[tenant]
     if share then return share end
     local texts = redis.call('HMGET', key, '', tenant)
@@ -57,7 +55,7 @@ local function kept_contents(prefix)
   return {
     take = function(tenant, bytes)
       if bytes > KEPT_BYTES_MAX then return false end
-      local share = share_of(tenant)
+      local share = load_share(tenant)
       if share.own + bytes > KEPT_OUTBOX_BYTES_MAX - all - bytes or share.today + bytes > KEPT_DAY_BYTES_MAX then return false end
       all, added = all + bytes, added + bytes
       share.own, share.today, share.added = share.own + bytes, share.today + bytes, share.added + bytes
@@ -115,7 +113,7 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
   local clock, rows, done, tenant_queues, settled = event_clock(prefix), {}, {}, {}, 0
   local ended, parked, later, unparked, loans = {}, {}, {}, {}, {}
 
-  local function entry_of(tenant_queue, id, job)
+  local function load_entry(tenant_queue, id, job)
     if were_lent then return lent[job] end
     return find_entry(prefix, tenant_queue, id)
   end
@@ -178,7 +176,7 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
     -- If Redis lost its last writes, the entry may be gone and the job may wait elsewhere, as before this attempt: a
     -- retry is then not counted; otherwise the next attempt would be taken for one that is already counted.
     local is_failure = status == STATUS_FAILED
-    local entry = is_new and (is_retry or is_lent or is_failure) and entry_of(tenant_queue, id, job)
+    local entry = is_new and (is_retry or is_lent or is_failure) and load_entry(tenant_queue, id, job)
     if is_start and is_new and current == STATUS_HELD_PENDING then
       record = with_status(record, STATUS_HELD_PENDING, STATUS_RUNNING)
       bucket.records[field], bucket.writes[field] = record, record
@@ -216,7 +214,7 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
       if is_over then
         -- A forgotten job was not counted.
         if not bucket.forgotten[field] then count_ended(ended, tenant, bytes) end
-        local row, event = row_of(tenant, job, channel), clock.next()
+        local row, event = begin_row(tenant, job, channel), clock.next()
         local content = ''
         if status == STATUS_FAILED and entry and entry_job(entry) == job and contents.take(tenant, payload_bytes(entry)) then
           content = with_count(entry, count)

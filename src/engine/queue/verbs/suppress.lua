@@ -21,16 +21,16 @@
 local prefix, call = KEYS[1], ARGV[1]
 local loaded = prefix .. ':suppressions-loaded'
 
-local function key_of(tenant) return prefix .. ':suppressed:' .. tenant end
+local function suppressed_key(tenant) return prefix .. ':suppressed:' .. tenant end
 
 if call == 'put' then
   local tenant, recipient, reason = ARGV[2], ARGV[3], ARGV[4]
-  redis.call('HSET', key_of(tenant), recipient, reason)
+  redis.call('HSET', suppressed_key(tenant), recipient, reason)
   return 1
 end
 
 if call == 'remove' then
-  local key, recipient = key_of(ARGV[2]), ARGV[3]
+  local key, recipient = suppressed_key(ARGV[2]), ARGV[3]
   -- A page that was read before the removal must not restore the recipient.
   if redis.call('EXISTS', loaded) == 1 then redis.call('HDEL', key, recipient) else redis.call('HSET', key, recipient, '') end
   return 1
@@ -41,7 +41,7 @@ if not holds_lease(prefix, 'dispatcher', token) then return false end
 if redis.call('EXISTS', loaded) == 1 then return 1 end
 for at = 4, #ARGV, 3 do
   local tenant, recipient, reason = ARGV[at], ARGV[at + 1], ARGV[at + 2]
-  redis.call('HSETNX', key_of(tenant), recipient, reason)
+  redis.call('HSETNX', suppressed_key(tenant), recipient, reason)
 end
 if not is_last then return 0 end
 redis.call('SET', loaded, '1')

@@ -21,7 +21,7 @@
 local prefix, what, name, from, step, recipient = KEYS[1], ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
 local found, read, bytes = {}, 0, 0
 
-local function head_of(text)
+local function cut_head(text)
   if what == 'entry' then return text end
   local extras = text:match('^[^\n]*\n{("%$job":"[^"]*",)') or text:match('^[^\n]*\n{"%$trace":"[^"]*",("%$job":"[^"]*",)')
   return text:match('^[^\n]*') .. (extras and '\n{' .. extras or '')
@@ -36,7 +36,7 @@ local function add_parked(job, parked)
   local skew = shard_clock(prefix) - now_ms()
   found[#found + 1] = tenant_queue
   found[#found + 1] = token == '' and due and string.format('%.0f', due - skew) or ''
-  found[#found + 1] = head_of(text)
+  found[#found + 1] = cut_head(text)
 end
 
 if what == 'job' or what == 'entry' then
@@ -48,7 +48,7 @@ if what == 'job' or what == 'entry' then
     local tenant, channel, id = record:match('^(%S+) (%a)%S* (%d+%-%d+)')
     local tenant_queue = tenant and tenant .. '/' .. channel
     local text = tenant and find_entry(prefix, tenant_queue, id)
-    if text and entry_job(text) == name then found = { tenant_queue, '', head_of(text) } end
+    if text and entry_job(text) == name then found = { tenant_queue, '', cut_head(text) } end
   end
   return { '', { 0, 0 }, found }
 end
@@ -81,7 +81,7 @@ else
 end
 for _, entry in ipairs(entries) do
   if what == 'outbox' then
-    local _, rows = rows_of(entry)
+    local _, rows = parse_rows(entry)
     saw(rows or '')
     local own = name == '' and '' or '["' .. name .. '",'
     local quoted = recipient == '' and '' or json_text(recipient)
@@ -89,12 +89,12 @@ for _, entry in ipairs(entries) do
       if row:sub(1, #own) == own and row:find(quoted, 1, true) then found[#found + 1] = row end
     end
   else
-    local text = text_of(entry)
+    local text = get_text(entry)
     saw(text or '')
     if is_entry(text) and is_wanted(text) then
-      found[#found + 1] = id_of(entry)
-      found[#found + 1] = head_of(text)
+      found[#found + 1] = get_id(entry)
+      found[#found + 1] = cut_head(text)
     end
   end
 end
-return { #entries < step and '' or id_of(entries[#entries]), { read, bytes }, found, entries[1] and id_of(entries[1]) or '' }
+return { #entries < step and '' or get_id(entries[#entries]), { read, bytes }, found, entries[1] and get_id(entries[1]) or '' }
