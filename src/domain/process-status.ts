@@ -19,11 +19,11 @@ export interface AwayRelay {
 }
 
 /**
- * What the jobs of a tenant queue wait for.
+ * The reason why the jobs of a tenant queue wait.
  *
- * | | what |
+ * | reason | waits for |
  * |---|---|
- * | `turn` | their turn, and all that is not told below |
+ * | `turn` | their turn, and all other reasons |
  * | `paused` | an operator, who paused the tenant's deliveries |
  * | `warm_up` | another day: the tenant's new sender has used up this day's allowance |
  * | `pace` | the tenant's own pace: its plan's, or its provider asked it to go slower |

@@ -40,9 +40,8 @@ const FREE_BYTES_MIN = 4 * CHECKPOINT_BYTES;
 const QUIET_BYTES = 64 * 1024;
 
 /**
- * Does what autovacuum and the checkpointer do on a server. PGlite has one session and no background processes: its
- * tables would only grow, by a signed file with every update of a pass, and so would its write-ahead log, by every
- * write.
+ * Replaces a server's autovacuum and checkpointer. PGlite has one session and no background processes: its tables would
+ * only grow, by a signed file with every update of a pass, and so would its write-ahead log, by every write.
  *
  * V1. Tables go one at a time, and other statements come between them.
  * V2. Large tables, and old ones, also go before the start and once a day: a process that ends takes the counts of dead

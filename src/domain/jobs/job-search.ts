@@ -41,7 +41,7 @@ export interface QueuedJobSummary {
   readonly dueMs: number | null;
   /** When its next try is due, Unix time in ms; null: it waits only for its turn, or is lent. */
   readonly nextAttemptMs: number | null;
-  /** Whether it had ended and was not recorded yet; null: it is in both stores, and only its record tells. */
+  /** Whether it had ended and was not recorded yet; null: it is in both stores, so only its record shows that. */
   readonly isEnded: boolean | null;
 }
 

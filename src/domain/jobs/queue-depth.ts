@@ -32,7 +32,7 @@ export interface RedisMemory {
   readonly maxBytes: number | null;
 }
 
-/** The parts of the queue that tell its size and its owners. */
+/** The queue's measurements of its size and its owners. */
 export interface MeasuredQueue {
   readonly statuses: Pick<ProcessStatuses, "statuses">;
   depth(shard: number): Promise<ShardDepth>;

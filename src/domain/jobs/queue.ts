@@ -297,7 +297,7 @@ export type Settlement =
       readonly event: { readonly type: EventType; readonly result: JsonObject };
       /** Events after that one, about further recipients; absent: none. */
       readonly further?: readonly FurtherEvent[];
-      /** The provider's id of the message, which its reports name: `ProviderReferences` then knows the job. */
+      /** The provider's id of the message, which its reports name: `ProviderReferences` then finds the job. */
       readonly providerRef?: string;
       /**
        * Its tries ended without a clear answer. If a report waits with the job, other than a reader's, its provider has

@@ -49,7 +49,7 @@ export interface WaitingContent extends Pick<KeptContent, "payload" | "stored"> 
   readonly channel: ChannelName;
 }
 
-/** A job that failed, as the event store knows it. */
+/** A job that failed, according to the event store. */
 export interface FailedJob {
   readonly job: JobRecord;
   /** Null: it is no longer kept, or never was. Includes the payload even if it is large. */

@@ -30,7 +30,7 @@ const WARM = 1_000_000;
 /**
  * Returns how many messages a new sending address may send on a UTC day: 50 in its first week and before, 100 in its
  * second, from the third on twice as many as the week before; null: no limit. Mailbox providers defer or drop high
- * volumes from an address that they do not know.
+ * volumes from an unfamiliar address.
  *
  * `firstDay` is `YYYY-MM-DD` (see `isDay`), `day` as `utcDayAt` counts.
  */

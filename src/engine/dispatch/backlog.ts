@@ -22,7 +22,7 @@ export interface PullPlace {
 
 /**
  * Counts the bytes of payloads that the process has in memory, from their pull until their outcome is on disk, and
- * limits what pulls may add.
+ * limits the bytes that pulls may add.
  *
  * A tenant may have at most a quarter of the process's remaining share (dynamic thresholds, Choudhury and Hahne, 1998):
  * however many tenants have queues that are stuck, the others still get memory.

@@ -28,8 +28,8 @@ interface Attempt {
 const UNANSWERED = { kind: "retry", why: "the provider did not answer in time" } as const;
 
 /**
- * Runs one delivery. Always resolves to an outcome, at the latest its channel's `deliveryMsMax` plus the grace period
- * after its abort.
+ * Runs one delivery. Always resolves to an outcome, within its channel's `deliveryMsMax` plus the grace period after
+ * the abort.
  */
 export async function deliver(
   ports: DeliverPorts,

@@ -110,8 +110,8 @@ export class PayloadSweep {
     const queued = await queue.job(tenant, jobId);
     if (queued !== null) {
       const { status, dueMs = 0 } = queued;
-      // A failed job's content is copied when its end is recorded; until the job has left the queue, that may be still
-      // to come.
+      // A failed job's content is copied when its end is recorded; until the job has left the queue, that may not have
+      // happened yet.
       if (isFinal(status)) return status === "failed" ? 0 : null;
       return Math.min(dueMs, clock.nowMs() + WAITING_LOOK_MS);
     }

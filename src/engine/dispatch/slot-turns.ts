@@ -34,8 +34,8 @@ interface Entry<C> extends HeapEntry {
  * occupies them, not for the number of its messages.
  *
  * S1. The next is the contender that holds the fewest slots; of these, the one that has used the least slot time.
- * S2. Contenders whose messages have not proven to take little time hold at most three quarters of the slots: one of
- *     the last quarter is soon free again, whatever the others' messages take.
+ * S2. Contenders whose messages have not proven to take little time hold at most three quarters of the slots: a slot of
+ *     the last quarter is soon free again, however long the others' messages take.
  * S3. A contender gets another slot only while it holds fewer than twice the free ones that it may take. The last
  *     sixteenth is for trials alone.
  * S4. Trials: one contender at a time may take any slot if it has no delivery in flight, its messages are not known to

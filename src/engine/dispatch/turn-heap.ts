@@ -3,7 +3,7 @@ export interface HeapEntry {
   place: number;
 }
 
-/** A binary heap whose entries know their positions, so that any of them can be removed as fast as the first. */
+/** A binary heap whose entries store their positions, so that any of them can be removed as fast as the first. */
 export class TurnHeap<E extends HeapEntry> {
   private readonly entries: E[] = [];
 

@@ -13,8 +13,8 @@ export interface ReadStatement {
 }
 
 /**
- * Functions of the engine that are not available here, in lower case. A bare name can refer to a function (`arrayMap(file,
- * paths)`), and only the engine knows all such names.
+ * Functions of the engine that are not available here, in lower case. A bare name can refer to a function
+ * (`arrayMap(file, paths)`), and only the engine can list all such names.
  */
 export type Unavailable = ReadonlySet<string>;
 

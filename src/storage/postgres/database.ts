@@ -4,7 +4,7 @@ import { type Clock, sleep } from "../../domain/clock.ts";
 import { TransportError, UnavailableError } from "../../domain/errors.ts";
 import { sqlState } from "./sql-state.ts";
 
-/** A drizzle database or transaction on PostgreSQL, whatever drives it (PGlite, Bun.SQL). */
+/** A drizzle database or transaction on PostgreSQL, with any driver (PGlite, Bun.SQL). */
 export type AnyDb = PgDatabase<PgQueryResultHKT>;
 
 /** An open connection to PostgreSQL and the function that closes it. */

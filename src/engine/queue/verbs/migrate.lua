@@ -4,7 +4,7 @@
 -- KEYS[2]   a bucket of job records of the first format, or none for the parts that concern the whole shard
 --
 -- ARGV[1]   the format
--- ARGV[2]   how many jobs are noted together
+-- ARGV[2]   how many jobs are listed together
 --
 -- Returns 1. Safe to repeat.
 
