@@ -185,7 +185,7 @@ export function redisFailure(error: unknown): Error {
  * Executes the pipeline and returns the answer of each command. Rejects if any of them failed, which the pipeline
  * itself reports only beside its answer.
  */
-export async function executePipeline(pipeline: ChainableCommander): Promise<readonly unknown[]> {
+export async function runPipeline(pipeline: ChainableCommander): Promise<readonly unknown[]> {
   const replies = await pipeline.exec().catch((error: unknown) => Promise.reject(redisFailure(error)));
   return (replies ?? []).map(([error, answer]) => {
     if (error) throw redisFailure(error);

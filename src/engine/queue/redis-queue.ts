@@ -51,13 +51,7 @@ import type {
 } from "../../domain/tenants/suppressions.ts";
 import type { ChangeFeed, TenantRef } from "../../domain/tenants/tenant.ts";
 import { ChannelLetters, decodeRecord, encodeTenantQueue, type QueuedChannel } from "./codec.ts";
-import {
-  executePipeline,
-  type RedisAddress,
-  type RedisConnection,
-  RedisConnector,
-  redisFailure,
-} from "./connection.ts";
+import { type RedisAddress, type RedisConnection, RedisConnector, redisFailure, runPipeline } from "./connection.ts";
 import { Meta } from "./format.ts";
 import { HeardNews, hearNews, whenReady } from "./heard-news.ts";
 import { beatsKey, CHANGED_CHANNEL, jobBucket, jobField, shardPrefix } from "./keys.ts";
@@ -287,7 +281,7 @@ export class RedisQueue
       encodeTenantQueue(this.letters, { tenantId: tenant.tenantId, channel }),
     );
     // The cursors first: a job that is settled in between is final by its record, and never looks pending again.
-    const [cursors, text] = await executePipeline(
+    const [cursors, text] = await runPipeline(
       this.front
         .pipeline()
         .hmget(`${prefix}:cursor`, ...tenantQueues)

@@ -2,7 +2,7 @@ import { Cluster, type Redis } from "ioredis";
 import { isJobId, lifeBeganMs } from "../../../domain/ids.ts";
 import type { RedisMemory, ShardDepth, TenantQueueDepth } from "../../../domain/jobs/queue-depth.ts";
 import type { ChannelLetters } from "../codec.ts";
-import { executePipeline, type RedisConnection, redisFailure } from "../connection.ts";
+import { type RedisConnection, redisFailure, runPipeline } from "../connection.ts";
 import { shardPrefix } from "../keys.ts";
 import { Script } from "../script.ts";
 import depthLua from "./depth.lua" with { type: "text" };
@@ -21,7 +21,7 @@ export async function measureDepth(
   shard: number,
 ): Promise<ShardDepth> {
   const prefix = shardPrefix(shard);
-  const [ready, held, someReady, someHeld, parked, outbox] = await executePipeline(
+  const [ready, held, someReady, someHeld, parked, outbox] = await runPipeline(
     connection
       .pipeline()
       .scard(`${prefix}:ready`)

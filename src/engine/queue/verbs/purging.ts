@@ -1,7 +1,7 @@
 import type { ChannelName } from "../../../domain/jobs/job.ts";
 import type { TenantRef } from "../../../domain/tenants/tenant.ts";
 import { type ChannelLetters, encodeTenantQueue } from "../codec.ts";
-import { executePipeline, type RedisConnection, redisFailure } from "../connection.ts";
+import { type RedisConnection, redisFailure, runPipeline } from "../connection.ts";
 import { shardPrefix } from "../keys.ts";
 import { Script } from "../script.ts";
 import hastenLua from "./hasten.lua" with { type: "text" };
@@ -59,7 +59,7 @@ export async function unfinishedJobs(connection: RedisConnection, { tenantId, sh
 /** Removes a tenant that has no unfinished jobs. */
 export async function removeTenant(connection: RedisConnection, { tenantId, shard }: TenantRef): Promise<void> {
   const prefix = shardPrefix(shard);
-  await executePipeline(
+  await runPipeline(
     connection
       .pipeline()
       .del(`${prefix}:suppressed:${tenantId}`, `${prefix}:rate:${tenantId}`)

@@ -5,7 +5,7 @@ import type { JobAddress, Settlement } from "../../../domain/jobs/queue.ts";
 import { limits } from "../../../domain/limits.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import { engineLimits } from "../../limits.ts";
-import { executePipeline, type RedisConnection } from "../connection.ts";
+import { type RedisConnection, runPipeline } from "../connection.ts";
 import { Script, type ScriptArgument } from "../script.ts";
 import rememberLua from "./remember.lua" with { type: "text" };
 
@@ -152,7 +152,7 @@ export class References {
       Array.from(calls.values(), async (asked) => {
         const pipeline = this.reader.pipeline();
         for (const { place } of asked) for (const hour of hours) pipeline.hgetBuffer(toKey(place, hour), place.field);
-        const answers = await executePipeline(pipeline);
+        const answers = await runPipeline(pipeline);
         asked.forEach(({ at }, i) => {
           for (const answer of answers.slice(i * hours.length, (i + 1) * hours.length)) {
             if (answer instanceof Buffer) found[at] ??= decodeAddress(answer);
