@@ -66,7 +66,7 @@ describe("the guard of outgoing connections", () => {
     ["DNS_ETIMEOUT", "unanswered"],
   ] as const)("tells a name that does not exist from one that nobody answered for: %s", async (code, kind) => {
     const rejectLookup = () => Promise.reject(Object.assign(new Error(code), { code }));
-    const guard = new NetworkGuard({ allow: [], publicAllowed: true, resolveHost: addressesOf: rejectLookup });
+    const guard = new NetworkGuard({ allow: [], publicAllowed: true, resolveHost: rejectLookup });
     expect(await guard.routeTo("a.test")).toMatchObject({ kind });
   });
 

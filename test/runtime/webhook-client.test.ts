@@ -27,7 +27,7 @@ let reply: (request: Request) => Response | Promise<Response>;
 let looks = 0;
 const resolveAddresses = async (host: string) =>
   host === "rebound.test" && looks++ > 0 ? ["10.0.0.1"] : ["127.0.0.1"];
-const guard = new NetworkGuard({ allow: ["127.0.0.0/8"], publicAllowed: false, resolveHost: addressesOf: resolveAddresses });
+const guard = new NetworkGuard({ allow: ["127.0.0.0/8"], publicAllowed: false, resolveHost: resolveAddresses });
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "waybill-webhook-"));

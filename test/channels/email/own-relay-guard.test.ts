@@ -52,7 +52,7 @@ function guardOver(...answers: readonly (readonly string[])[]): { guard: Outboun
   };
   return {
     asked,
-    guard: new NetworkGuard({ allow: ["127.0.0.2/31"], publicAllowed: true, resolveHost: addressesOf: resolveAddresses }),
+    guard: new NetworkGuard({ allow: ["127.0.0.2/31"], publicAllowed: true, resolveHost: resolveAddresses }),
   };
 }
 

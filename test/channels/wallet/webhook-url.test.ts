@@ -7,12 +7,12 @@ const resolveAddresses = async (host: string) => {
   if (host === "receiver.internal") return ["10.1.2.3"];
   throw Object.assign(new Error("not found"), { code: "ENOTFOUND" });
 };
-const live = new NetworkGuard({ allow: [], publicAllowed: true, resolveHost: addressesOf: resolveAddresses });
-const office = new NetworkGuard({ allow: ["10.0.0.0/8"], publicAllowed: true, resolveHost: addressesOf: resolveAddresses });
+const live = new NetworkGuard({ allow: [], publicAllowed: true, resolveHost: resolveAddresses });
+const office = new NetworkGuard({ allow: ["10.0.0.0/8"], publicAllowed: true, resolveHost: resolveAddresses });
 const sandbox = new NetworkGuard({
   allow: ["127.0.0.0/8", "::1/128"],
   publicAllowed: false,
-  addressesOf: resolveHost: resolveAddresses,
+  resolveHost: resolveAddresses,
 });
 
 describe("a tenant's webhook address", () => {
