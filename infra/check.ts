@@ -41,6 +41,7 @@ const CHECKS: readonly Check[] = [
     },
   },
   { name: "links", command: ["infra/check-links.ts"] },
+  { name: "prose", command: ["infra/check-prose.ts"] },
   { name: "unused", command: ["knip", "--no-progress", "--no-config-hints"] },
   // The dashboard runs in browsers.
   { name: "dashboard-types", command: ["tsc", "--noEmit", "-p", "src/operators/dashboard"] },
@@ -54,7 +55,7 @@ const CHECKS: readonly Check[] = [
 /** Without the compiler's view of the whole program, which takes most of the time. */
 const FAST: readonly Check[] = [
   { name: "lint", command: ["oxlint", "--deny-warnings"] },
-  ...CHECKS.filter(({ name }) => ["client", "reference", "imports", "links", "format", "version"].includes(name)),
+  ...CHECKS.filter(({ name }) => ["client", "reference", "imports", "links", "prose", "format", "version"].includes(name)),
 ];
 
 const [isFast, wanted] = [process.argv.includes("--fast"), process.argv.slice(2).filter((word) => word !== "--fast")];
