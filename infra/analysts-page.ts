@@ -27,7 +27,7 @@ export interface PageQuery {
   readonly output: string;
 }
 
-export function queriesOf(page: string): readonly PageQuery[] {
+export function readQueries(page: string): readonly PageQuery[] {
   return [...page.matchAll(QUERY)].map(({ groups }) => ({
     sql: groups?.["sql"] ?? "",
     output: groups?.["output"] ?? "",
@@ -60,7 +60,7 @@ export async function openExampleEventStore() {
 }
 
 /** What a query gives, as a table to read. Throws with the engine's words where it fails. */
-export async function outputOf({ url }: ClickHouseHttp, sql: string): Promise<string> {
+export async function runQuery({ url }: ClickHouseHttp, sql: string): Promise<string> {
   const members = new URLSearchParams({
     default_format: "PrettyCompactMonoBlock",
     output_format_pretty_row_numbers: "0",
@@ -81,8 +81,8 @@ export async function outputOf({ url }: ClickHouseHttp, sql: string): Promise<st
 if (import.meta.main) {
   const example = await openExampleEventStore();
   let page = await Bun.file(ANALYSTS_PAGE).text();
-  for (const { sql, output } of queriesOf(page)) {
-    const now = await outputOf(example.face, sql);
+  for (const { sql, output } of readQueries(page)) {
+    const now = await runQuery(example.face, sql);
     page = page.replace(
       `\`\`\`sql\n${sql}\`\`\`\n\n\`\`\`text\n${output}\`\`\``,
       () => `\`\`\`sql\n${sql}\`\`\`\n\n\`\`\`text\n${now}\`\`\``,

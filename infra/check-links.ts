@@ -11,8 +11,8 @@ const IGNORED = /(^|\/)(node_modules|\.[^/]+|dist)\//;
 
 /** What is wrong with the links of a page, one sentence each. `path`: where the page lies; `page`: its text. */
 export function brokenLinks(path: string, page: string): readonly string[] {
-  return linksOf(page).flatMap(({ target, line }) => {
-    const fault = faultOf(path, page, target);
+  return readLinks(page).flatMap(({ target, line }) => {
+    const fault = findFault(path, page, target);
     return fault === null ? [] : [`${relative(ROOT, path)}:${line}: ${target} ${fault}`];
   });
 }
@@ -25,7 +25,7 @@ interface Link {
 const LINK =
   /\]\((?<inline>[^()\s]+(?:\([^()\s]*\)[^()\s]*)?)(?: "[^"]*")?\)|^\[[^\]]+\]: +(?<named>\S+)|<(?<auto>https?:[^>\s]*)>/g;
 
-function linksOf(page: string): readonly Link[] {
+function readLinks(page: string): readonly Link[] {
   return prose(page).flatMap((text, at) =>
     Array.from(text.matchAll(LINK), ({ groups = {} }) => ({
       target: groups["inline"] ?? groups["named"] ?? groups["auto"] ?? "",
@@ -45,22 +45,22 @@ function prose(page: string): readonly string[] {
   });
 }
 
-function faultOf(path: string, page: string, target: string): string | null {
+function findFault(path: string, page: string, target: string): string | null {
   if (/^[a-z][a-z0-9+.-]*:/i.test(target)) return URL.canParse(target) ? null : "is no address";
   const [place = "", anchor] = target.split("#");
   const file = place === "" ? path : join(dirname(path), decodeURIComponent(place));
-  if (file === path) return anchor === undefined || headingsOf(page).has(anchor) ? null : NO_HEADING;
+  if (file === path) return anchor === undefined || readHeadings(page).has(anchor) ? null : NO_HEADING;
   const found = relative(ROOT, file);
   if (found.startsWith("..") || !existsSync(file)) return "leads nowhere";
   if (anchor === undefined) return null;
   if (statSync(file).isDirectory() || !file.endsWith(".md")) return "names a heading of something that has none";
-  return headingsOf(readFileSync(file, "utf8")).has(anchor) ? null : NO_HEADING;
+  return readHeadings(readFileSync(file, "utf8")).has(anchor) ? null : NO_HEADING;
 }
 
 const NO_HEADING = "names a heading that is not there";
 
 /** The anchors of a page's headings, as GitHub makes them. */
-export function headingsOf(page: string): ReadonlySet<string> {
+export function readHeadings(page: string): ReadonlySet<string> {
   const anchors = new Set<string>();
   let isCode = false;
   for (const line of page.split("\n")) {

@@ -9,7 +9,7 @@ export function isStream(content: Content): boolean {
 }
 
 /** Whether a call may be repeated when nobody knows whether its first attempt had an effect. */
-export function repeatOf(method: string, { parameters, responses }: Operation): "safe" | "with_key" | "unsafe" {
+export function decideRepeat(method: string, { parameters, responses }: Operation): "safe" | "with_key" | "unsafe" {
   if (parameters.some(({ name }) => name === "Idempotency-Key")) return "with_key";
   // A call that answers 202 queues work each time.
   return ["GET", "PUT", "DELETE"].includes(method) && !("202" in responses) ? "safe" : "unsafe";

@@ -7,7 +7,7 @@ import {
   readDocument,
   type Schema,
 } from "./api-document.ts";
-import { isStream, repeatOf } from "./client-operations.ts";
+import { decideRepeat, isStream } from "./client-operations.ts";
 import { pythonOperations } from "./python-client.ts";
 
 /*
@@ -26,9 +26,9 @@ function generatedFrom({ paths, components }: ApiDocument): string {
     Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
   );
   const types = Object.entries(components.schemas).map(
-    ([name, schema]) => `${commentOf(schema.description)}export type ${typeName(name)} = ${typeOf(schema)};\n`,
+    ([name, schema]) => `${formatComment(schema.description)}export type ${typeName(name)} = ${formatType(schema)};\n`,
   );
-  const calls = operations.map((each) => `${each.operation.operationId}: ${callOf(each)},`);
+  const calls = operations.map((each) => `${each.operation.operationId}: ${formatCall(each)},`);
   return [
     HEAD,
     ...types,
@@ -74,7 +74,7 @@ function operationType(operation: Operation): string {
     .map(([, { content }]) => contentType(content));
   const sentence = description === undefined ? `${summary}.` : `${summary}. ${description}`;
   const taken = `${parametersType(operation, "path")}${parametersType(operation, "query")}${body}`;
-  return `${commentOf(sentence)}${operationId}: {${taken} answer: ${union(answers.length === 0 ? ["null"] : answers)}};`;
+  return `${formatComment(sentence)}${operationId}: {${taken} answer: ${union(answers.length === 0 ? ["null"] : answers)}};`;
 }
 
 function parametersType({ parameters }: Operation, place: "path" | "query"): string {
@@ -93,7 +93,7 @@ function bodyType({ content }: { readonly content: Content }): string {
 function contentType(content: Content | undefined): string {
   if (content === undefined) return "null";
   const json = content[JSON_TYPE];
-  return json === undefined ? "ReadableStream<Uint8Array<ArrayBuffer>>" : typeOf(json.schema);
+  return json === undefined ? "ReadableStream<Uint8Array<ArrayBuffer>>" : formatType(json.schema);
 }
 
 interface Call {
@@ -102,16 +102,16 @@ interface Call {
   readonly operation: Operation;
 }
 
-function callOf({ path, method, operation }: Call): string {
+function formatCall({ path, method, operation }: Call): string {
   const { requestBody, responses } = operation;
   const [sends = JSON_TYPE] = Object.keys(requestBody?.content ?? {});
   const streams = Object.entries(responses).some(([status, { content = {} }]) => status === "200" && isStream(content));
   const unusual = { ...(sends === JSON_TYPE ? {} : { sends }), ...(streams ? { streams } : {}) };
-  return JSON.stringify({ method, path, repeat: repeatOf(method, operation), ...unusual });
+  return JSON.stringify({ method, path, repeat: decideRepeat(method, operation), ...unusual });
 }
 
 /** `outer`: the members of the object that the schema narrows, if it is such a condition. */
-function typeOf(schema: Schema, outer: Members = {}): string {
+function formatType(schema: Schema, outer: Members = {}): string {
   const { $ref: reference, const: constant, enum: values, type, properties, required = [], not } = schema;
   if (reference !== undefined) return typeName(reference.slice(reference.lastIndexOf("/") + 1));
   if (constant !== undefined) return JSON.stringify(constant);
@@ -119,8 +119,8 @@ function typeOf(schema: Schema, outer: Members = {}): string {
   const narrowed = properties ?? outer;
   const alternatives = schema.anyOf ?? schema.oneOf ?? [];
   const conditions = [
-    ...(schema.allOf ?? []).map((condition) => typeOf(condition, narrowed)),
-    ...(alternatives.length === 0 ? [] : [`(${union(alternatives.map((each) => typeOf(each, narrowed)))})`]),
+    ...(schema.allOf ?? []).map((condition) => formatType(condition, narrowed)),
+    ...(alternatives.length === 0 ? [] : [`(${union(alternatives.map((each) => formatType(each, narrowed)))})`]),
     ...(not === undefined ? [] : [`{${not.required.map((name) => `${name}?: never;`).join("")}}`]),
   ];
   if (properties !== undefined || required.length > 0) return [objectType(schema, outer), ...conditions].join(" & ");
@@ -141,7 +141,7 @@ function typeOfKind(kind: string, schema: Schema): string {
       return "number";
     case "array":
       if (schema.items === undefined) throw new Error(`a list of what? ${JSON.stringify(schema)}`);
-      return `readonly (${typeOf(schema.items)})[]`;
+      return `readonly (${formatType(schema.items)})[]`;
     case "object":
       return objectType(schema);
     default:
@@ -155,7 +155,7 @@ const NO_MEMBERS = "{ readonly [name: string]: undefined }";
 function objectType(schema: Schema, outer: Members = {}): string {
   const { properties = {}, patternProperties = {}, required = [], additionalProperties } = schema;
   const [values] = Object.values(patternProperties);
-  const valueType = values === undefined ? "Json" : typeOf(values);
+  const valueType = values === undefined ? "Json" : formatType(values);
   if (valueType !== "Json") return `{ readonly [name: string]: ${valueType} }`;
   const known: Members = { ...Object.fromEntries(required.map((name) => [name, outer[name] ?? {}])), ...properties };
   const members = Object.entries(known).map(([name, each]) => member(name, required.includes(name), each));
@@ -164,10 +164,10 @@ function objectType(schema: Schema, outer: Members = {}): string {
 }
 
 function member(name: string, isRequired: boolean, schema: Schema): string {
-  const type = typeOf(schema);
+  const type = formatType(schema);
   // Generators make `unknown` of it.
   if (type === "Json") throw new Error(`the member ${name} is declared without a type`);
-  return `${commentOf(schema.description)}${JSON.stringify(name)}${isRequired ? "" : "?"}: ${type};`;
+  return `${formatComment(schema.description)}${JSON.stringify(name)}${isRequired ? "" : "?"}: ${type};`;
 }
 
 function union(types: readonly string[]): string {
@@ -176,7 +176,7 @@ function union(types: readonly string[]): string {
 
 const LINE_CHARS_MAX = 110;
 
-function commentOf(text: string | undefined): string {
+function formatComment(text: string | undefined): string {
   if (text === undefined) return "";
   const lines = [""];
   for (const word of text.replaceAll("*/", "* /").split(/\s+/)) {

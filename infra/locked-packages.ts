@@ -54,7 +54,7 @@ function reachable(lock: Lock, roots: readonly string[]): readonly LockedPackage
   const open = roots.map((name) => keyFor(lock, "", name));
   for (let key = open.pop(); key !== undefined; key = open.pop()) {
     if (key === null || found.has(key)) continue;
-    const locked = packageOf(lock, key);
+    const locked = findPackage(lock, key);
     found.set(key, locked);
     // What it needs in turn is not there either on machines of another kind.
     if (locked.isPlatformBuild) continue;
@@ -82,7 +82,7 @@ function namesIn(key: string): readonly string[] {
   return key.match(/@[^/]+\/[^/]+|[^@/][^/]*/g) ?? [];
 }
 
-function packageOf(lock: Lock, key: string): LockedPackage {
+function findPackage(lock: Lock, key: string): LockedPackage {
   const locked = lock.packages[key];
   if (locked === undefined) throw new Error(`bun.lock has no ${key}`);
   const [id, , manifest] = locked;

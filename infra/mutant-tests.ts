@@ -26,12 +26,12 @@ export class TestReach {
    * The tests that reach the source: first those that are named like it, then those of its room, by the fewest steps. Those
    * that start the whole program take longer, and come later.
    */
-  testsOf(file: string): readonly string[] {
+  findTests(file: string): readonly string[] {
     const source = file.endsWith(".lua") ? SCRIPTS : file;
     const room = dirname(file).replace(/^src/, "test");
-    const words = [...wordsOf(file), ...(file.endsWith(".lua") ? ["queue-model"] : [])];
+    const words = [...splitWords(file), ...(file.endsWith(".lua") ? ["queue-model"] : [])];
     const reaching = this.tests.flatMap((test) => {
-      const depth = this.depthsOf(test).get(source);
+      const depth = this.measureDepths(test).get(source);
       if (depth === undefined) return [];
       const isNamedLikeIt = words.some((word) => basename(test).includes(word));
       const distance = (isNamedLikeIt ? 0 : 100) + (test.startsWith(room) ? 0 : 150) + depth;
@@ -42,28 +42,28 @@ export class TestReach {
 
   /** Whether it starts the program as a process, whose lines its own process does not count. */
   startsProcesses(test: string): boolean {
-    return Object.keys(STARTS).some((module) => this.depthsOf(test).has(module));
+    return Object.keys(STARTS).some((module) => this.measureDepths(test).has(module));
   }
 
-  private depthsOf(test: string): ReadonlyMap<string, number> {
+  private measureDepths(test: string): ReadonlyMap<string, number> {
     const known = this.depths.get(test);
     if (known !== undefined) return known;
     const depths = new Map([[test, 0]]);
     // A map's iterator also visits what is added meanwhile.
     for (const [module, depth] of depths) {
-      for (const imported of this.importsOf(module)) if (!depths.has(imported)) depths.set(imported, depth + 1);
+      for (const imported of this.readImports(module)) if (!depths.has(imported)) depths.set(imported, depth + 1);
     }
     this.depths.set(test, depths);
     return depths;
   }
 
-  private importsOf(module: string): readonly string[] {
+  private readImports(module: string): readonly string[] {
     return [...this.imports.of(module), ...(STARTS[module] ?? [])];
   }
 }
 
 /** Of its name, but for those that many have. */
-function wordsOf(file: string): readonly string[] {
+function splitWords(file: string): readonly string[] {
   const words = basename(file)
     .replace(/\.\w+$/, "")
     .split("-");

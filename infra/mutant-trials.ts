@@ -23,7 +23,7 @@ export class MutantTrials {
   private readonly running = new Set<Bun.Subprocess>();
 
   /** How a test file behaves in this copy, in which nothing is planted. Each is asked once. */
-  soundOf(copy: string, test: string): Promise<Sound> {
+  runUnchanged(copy: string, test: string): Promise<Sound> {
     const known = this.sound.get(test);
     if (known !== undefined) return known;
     const sound = this.measured(copy, test);
@@ -72,13 +72,13 @@ export class MutantTrials {
     mkdirSync(folder, { recursive: true });
     const coverage = ["--coverage", "--coverage-reporter=lcov", `--coverage-dir=${folder}`];
     const passes = (await this.ending(copy, test, ...coverage)) === "passed";
-    const lines = passes ? linesOf(readFileSync(join(folder, "lcov.info"), "utf8")) : new Map();
+    const lines = passes ? parseCoverage(readFileSync(join(folder, "lcov.info"), "utf8")) : new Map();
     rmSync(folder, { recursive: true });
     return { passes, lines };
   }
 }
 
-function linesOf(lcov: string): Sound["lines"] {
+function parseCoverage(lcov: string): Sound["lines"] {
   const files = new Map<string, Map<number, number>>();
   let lines = new Map<number, number>();
   for (const row of lcov.split("\n")) {

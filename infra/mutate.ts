@@ -7,7 +7,7 @@ import { APART } from "../test/support/apart.ts";
 import { MutantCompiler } from "./mutant-compiler.ts";
 import { TestReach } from "./mutant-tests.ts";
 import { MutantTrials } from "./mutant-trials.ts";
-import { type Mutation, mutationsOf, planted } from "./mutations.ts";
+import { findMutations, type Mutation, planted } from "./mutations.ts";
 
 /*
  * `npm run mutate` plants small mistakes into copies of the sources, one at a time, and runs the tests that are nearest
@@ -78,7 +78,7 @@ function drawn(count: number): { readonly room: string; readonly mutation: Mutat
   const words = values.only?.split(",") ?? null;
   const rooms = Object.entries(ROOMS).map(([room, folders]) => {
     const files = folders.flatMap(sourcesIn).filter((file) => words?.some((word) => file.includes(word)) ?? true);
-    return { room, all: files.flatMap((file) => mutationsOf(file, readFileSync(join(ROOT, file), "utf8"))) };
+    return { room, all: files.flatMap((file) => findMutations(file, readFileSync(join(ROOT, file), "utf8"))) };
   });
   const filled = rooms.filter(({ all }) => all.length > 0);
   const picked: { room: string; mutation: Mutation }[] = [];
@@ -113,14 +113,14 @@ async function work(): Promise<void> {
   }
   symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"));
   for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-    const fate = await fateOf(copy, next);
+    const fate = await tryMutation(copy, next);
     fates.push(fate);
     tell(fate);
     if (values.json !== undefined) writeFileSync(values.json, JSON.stringify(fates, null, 1));
   }
 }
 
-async function fateOf(copy: string, { room, mutation }: { room: string; mutation: Mutation }): Promise<Fate> {
+async function tryMutation(copy: string, { room, mutation }: { room: string; mutation: Mutation }): Promise<Fate> {
   const path = join(copy, mutation.file);
   const text = readFileSync(path, "utf8");
   const wrong = planted(text, mutation);
@@ -129,7 +129,7 @@ async function fateOf(copy: string, { room, mutation }: { room: string; mutation
     return { room, mutation, tried, noticedBy: null, compiles: false };
   }
   const wanted = Number(values.tests);
-  for (const test of reach.testsOf(mutation.file).slice(0, LOOKED_AT * wanted)) {
+  for (const test of reach.findTests(mutation.file).slice(0, LOOKED_AT * wanted)) {
     if (tried.length === wanted) break;
     if (!(await comesBy(copy, test, mutation))) continue;
     tried.push(test);
@@ -137,7 +137,7 @@ async function fateOf(copy: string, { room, mutation }: { room: string; mutation
     const ending = await trials.ending(copy, test, "--bail");
     writeFileSync(path, text);
     const isNoticed =
-      (ending === "failed" && (await trials.soundOf(copy, test)).passes) ||
+      (ending === "failed" && (await trials.runUnchanged(copy, test)).passes) ||
       (ending === "late" && (await trials.ending(copy, test)) === "passed");
     if (isNoticed) return { room, mutation, tried, noticedBy: test, compiles: true };
   }
@@ -147,7 +147,7 @@ async function fateOf(copy: string, { room, mutation }: { room: string; mutation
 /** Whether the test's process, or one that it starts, can come by the mistake's line. */
 async function comesBy(copy: string, test: string, { file, line }: Mutation): Promise<boolean> {
   if (!isTypeScript(file) || reach.startsProcesses(test)) return true;
-  const counts = (await trials.soundOf(copy, test)).lines.get(file);
+  const counts = (await trials.runUnchanged(copy, test)).lines.get(file);
   // A line without a count of its own belongs to one that has.
   return counts !== undefined && counts.get(line) !== 0;
 }

@@ -30,7 +30,7 @@ const METHODS: Readonly<Record<string, string>> = { some: "every", every: "some"
 const TELLS_ONLY = /telemetry|\.(log|count|gauge|time|info|warn|error|debug|note|unref)\(/;
 
 /** All mistakes that could be made in this file. */
-export function mutationsOf(file: string, text: string): readonly Mutation[] {
+export function findMutations(file: string, text: string): readonly Mutation[] {
   const found = file.endsWith(".lua") ? inLua(text) : inTypeScript(file, text);
   return found.map((one) => ({
     ...one,

@@ -1,5 +1,5 @@
 import type { ApiDocument, Members, Operation, Parameter, Schema } from "./api-document.ts";
-import { isStream, repeatOf } from "./client-operations.ts";
+import { decideRepeat, isStream } from "./client-operations.ts";
 
 /*
  * The generated part of the Python client: a type for each schema that tenants' calls use, and a method for each of these
@@ -27,13 +27,13 @@ export function pythonOperations(document: ApiDocument, typescript: string): str
     )
     .filter(({ operation }) => operation.security.some((needed) => "apiKey" in needed));
   const types = new PythonTypes(document.components.schemas);
-  const methods = calls.map((call) => methodOf(call, types)).join("\n");
+  const methods = calls.map((call) => formatMethod(call, types)).join("\n");
   const operations = `class Operations(Caller):\n    """Every call of a tenant."""\n\n${methods}`;
-  return `${HEAD}\n${types.text()}\n\n${operations}\n\n${groupsOf(typescript)}`;
+  return `${HEAD}\n${types.text()}\n\n${operations}\n\n${formatGroups(typescript)}`;
 }
 
 /** `waybill.emails.send` beside `waybill.send_email`: the same names in both languages. */
-function groupsOf(typescript: string): string {
+function formatGroups(typescript: string): string {
   const groups = Array.from(typescript.matchAll(/readonly (\w+) = \{([^]*?)\n {2}\};/g), ([, name = "", body = ""]) => {
     const calls = body.matchAll(/^ {4}(\w+): (?:async )?\([^]*?calls\.(call|list)\(\s*"(\w+)"/gm);
     const lines = Array.from(calls, ([, member = "", kind, operation = ""]) => {
@@ -162,14 +162,14 @@ function isObject({ properties, allOf }: Schema): boolean {
   );
 }
 
-function methodOf({ path, method, operation }: Call, types: PythonTypes): string {
+function formatMethod({ path, method, operation }: Call, types: PythonTypes): string {
   const { operationId, summary, description, requestBody, responses } = operation;
   const name = snakeCase(operationId);
   const ofPath = operation.parameters.filter((each) => each.in === "path");
   const ofQuery = operation.parameters.filter((each) => each.in === "query");
   const json = requestBody?.content[JSON_TYPE];
   const body = json === undefined ? null : types.of(json.schema, `${pascalCase(operationId)}Body`);
-  const repeat = repeatOf(method, operation);
+  const repeat = decideRepeat(method, operation);
   const named = [
     ...ofQuery.filter(({ required }) => required).map((each) => `${argument(each)}: ${queryType(each, types)}`),
     ...ofQuery
@@ -185,7 +185,7 @@ function methodOf({ path, method, operation }: Call, types: PythonTypes): string
     "*",
     ...named,
   ];
-  const answer = answerOf(responses, types, operationId);
+  const answer = formatAnswer(responses, types, operationId);
   const given = [
     `"${method}"`,
     `"${path}"`,
@@ -201,7 +201,7 @@ function methodOf({ path, method, operation }: Call, types: PythonTypes): string
   ];
   const says = docstring(description === undefined ? `${summary}.` : `${summary}. ${description}`);
   const call = `    def ${name}(\n        ${taken.join(",\n        ")},\n    ) -> ${answer}:\n${says}        answer: ${answer} = self._call(\n            ${given.join(",\n            ")},\n        )\n        return answer\n`;
-  const items = itemsOf(responses, types);
+  const items = findItems(responses, types);
   if (items === null) return call;
   const withoutCursor = (each: string) => !each.startsWith("cursor:");
   const passed = [
@@ -213,7 +213,7 @@ function methodOf({ path, method, operation }: Call, types: PythonTypes): string
   return `${call}\n${all}`;
 }
 
-function answerOf(responses: Operation["responses"], types: PythonTypes, operationId: string): string {
+function formatAnswer(responses: Operation["responses"], types: PythonTypes, operationId: string): string {
   const good = Object.entries(responses).filter(([status]) => status.startsWith("2"));
   const all = good.map(([status, { content = {} }]) => {
     const json = content[JSON_TYPE];
@@ -224,7 +224,7 @@ function answerOf(responses: Operation["responses"], types: PythonTypes, operati
 }
 
 /** Of an answer that is one page of a list. */
-function itemsOf(responses: Operation["responses"], types: PythonTypes): { member: string; type: string } | null {
+function findItems(responses: Operation["responses"], types: PythonTypes): { member: string; type: string } | null {
   const schema = responses["200"]?.content?.[JSON_TYPE]?.schema;
   if (schema === undefined) return null;
   const members = types.members(schema);

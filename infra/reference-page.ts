@@ -41,7 +41,7 @@ function referencePage(document: ApiDocument): string {
     return { name, description, members };
   });
   const contents = groups.map(
-    ({ name, members }) => `| [${name}](#${anchorOf(name)}) | ${members.map(linkOf).join(" · ")} |`,
+    ({ name, members }) => `| [${name}](#${toAnchor(name)}) | ${members.map(formatLink).join(" · ")} |`,
   );
   const types = Object.entries(document.components.schemas).map(([name, schema]) => typeSection(name, schema));
   return [
@@ -72,8 +72,8 @@ function codesSection({ components }: ApiDocument): string {
   ].join("\n");
 }
 
-const anchorOf = (heading: string) => heading.toLowerCase().replaceAll(" ", "-");
-const linkOf = ({ operation }: Call) => `[${operation.operationId}](#${operation.operationId.toLowerCase()})`;
+const toAnchor = (heading: string) => heading.toLowerCase().replaceAll(" ", "-");
+const formatLink = ({ operation }: Call) => `[${operation.operationId}](#${operation.operationId.toLowerCase()})`;
 
 function callSection({ path, method, operation }: Call, document: ApiDocument): string {
   const { operationId, summary, description, parameters, requestBody, responses } = operation;
@@ -81,7 +81,7 @@ function callSection({ path, method, operation }: Call, document: ApiDocument): 
   const answers = Object.entries(responses).filter(([status]) => !isRefusal(status));
   return [
     `### ${operationId}\n`,
-    `\`${method} ${path}\` · ${callerOf(operation)}\n`,
+    `\`${method} ${path}\` · ${describeCaller(operation)}\n`,
     `${oneLine(summary)}.${description === undefined ? "" : ` ${oneLine(description)}.`}\n`,
     ...(own.length === 0
       ? []
@@ -102,7 +102,7 @@ function callSection({ path, method, operation }: Call, document: ApiDocument): 
       return `| ${status} | ${cell(what)} | ${typeOfContent(content)} |`;
     }),
     "",
-    ...exampleOf(answers[0]?.[1].content),
+    ...formatExample(answers[0]?.[1].content),
     ...refusalLines(responses),
   ].join("\n");
 }
@@ -124,10 +124,10 @@ function bodyLines(content: Content, isRequired: boolean): readonly string[] {
   const kind = type === JSON_TYPE ? "" : `, \`${type}\``;
   const members = schema === undefined || schema.$ref !== undefined ? [] : memberLines(schema);
   const named = schema === undefined || members.length > 0 ? "" : `: ${typeText(schema)}`;
-  return [`**Body**${isRequired ? "" : " (optional)"}${kind}${named}\n`, ...members, ...exampleOf(content)];
+  return [`**Body**${isRequired ? "" : " (optional)"}${kind}${named}\n`, ...members, ...formatExample(content)];
 }
 
-function exampleOf(content: Content | undefined): readonly string[] {
+function formatExample(content: Content | undefined): readonly string[] {
   const { example, examples = {} } = content?.[JSON_TYPE] ?? {};
   const value = example ?? Object.values(examples)[0]?.value;
   if (value === undefined) return [];
@@ -139,7 +139,7 @@ function resolved(response: Operation["responses"][string], { components }: ApiD
   return name === undefined ? response : (components.responses[name] ?? response);
 }
 
-function callerOf({ security }: Operation): string {
+function describeCaller({ security }: Operation): string {
   const [scheme] = security.flatMap((each) => Object.keys(each));
   switch (scheme) {
     case "apiKey":

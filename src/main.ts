@@ -2,7 +2,7 @@
 import { parseArgs } from "node:util";
 import { version } from "../package.json";
 import { openConfig, openConfigOfRegistry, UsageError } from "./commands/command-line.ts";
-import { homeOf } from "./config/config.ts";
+import { readHome } from "./config/config.ts";
 import { ConfigurationError, isOutage } from "./domain/errors.ts";
 import { saidBy } from "./domain/tenants/said-by.ts";
 import { ApiError } from "./http/api-error.ts";
@@ -63,7 +63,7 @@ interface Call {
 const COMMANDS: Readonly<Record<string, (call: Call) => Promise<number>>> = {
   async serve(call) {
     const options = {
-      config: configOf(call, { writes: true }),
+      config: loadConfig(call, { writes: true }),
       version,
       isTokenGiven: Boolean(process.env["OPERATOR_TOKEN"]?.trim()),
       isPasswordGiven: Boolean(process.env["CLICKHOUSE_HTTP_PASSWORD"]?.trim()),
@@ -71,32 +71,32 @@ const COMMANDS: Readonly<Record<string, (call: Call) => Promise<number>>> = {
     return (await import("./commands/serve.ts")).serve(options);
   },
   async check(call) {
-    const config = configOf(call);
+    const config = loadConfig(call);
     return (await import("./commands/check.ts")).check(config);
   },
   async migrate(call) {
-    const config = configOf(call, { writes: true });
+    const config = loadConfig(call, { writes: true });
     return (await import("./commands/migrate.ts")).migrate(config);
   },
   async adopt(call) {
-    const config = configOf(call);
+    const config = loadConfig(call);
     return (await import("./commands/adopt.ts")).adopt(config);
   },
   async backup(call) {
     const target = onlyOperand(call, "the file or folder to write to");
-    return (await import("./commands/backup.ts")).backup(config, { home: homeOf(process.env), target, version });
+    return (await import("./commands/backup.ts")).backup(config, { home: readHome(process.env), target, version });
   },
   async restore(call) {
     const source = onlyOperand(call, "the backup, or a folder with backups");
     const { queued } = call.values;
-    return (await import("./commands/restore.ts")).restore({ source, home: homeOf(process.env), queued });
+    return (await import("./commands/restore.ts")).restore({ source, home: readHome(process.env), queued });
   },
   async "demo-data"(call) {
     refuseOperands(call);
     return (await import("./commands/demo-data.ts")).demoData(config, call.values);
   },
   async doctor(call) {
-    const config = configOf(call);
+    const config = loadConfig(call);
     return (await import("./commands/doctor.ts")).doctor(config, { asJson: call.values.json === true });
   },
   async erase(call) {
@@ -104,7 +104,7 @@ const COMMANDS: Readonly<Record<string, (call: Call) => Promise<number>>> = {
     return (await import("./commands/erase.ts")).erase(config, call.values);
   },
   async "rotate-keys"(call) {
-    const config = configOf(call);
+    const config = loadConfig(call);
     return (await import("./commands/rotate-keys.ts")).rotateAllKeys(config);
   },
   async child() {
@@ -136,7 +136,7 @@ function config() {
 }
 
 /** For a command that takes no further words. */
-function configOf(call: Call, options?: { readonly writes: boolean }) {
+function loadConfig(call: Call, options?: { readonly writes: boolean }) {
   refuseOperands(call);
   return openConfig(process.env, options);
 }

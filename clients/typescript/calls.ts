@@ -174,9 +174,9 @@ export class Calls {
   /** Rejects with a `WaybillError`, or with the signal's reason. */
   async call<N extends keyof Operations>(name: N, input: Input<N>, options: SendOptions = {}): Promise<Answer<N>> {
     const operation = OPERATIONS[name];
-    const url = `${this.base}${pathOf(operation.path, input)}${queryOf(input)}`;
+    const url = `${this.base}${fillPath(operation.path, input)}${formatQuery(input)}`;
     const idempotencyKey = keyFor(operation, options);
-    const init = this.requestOf(operation, input, idempotencyKey);
+    const init = this.buildRequest(operation, input, idempotencyKey);
     for (let retries = 0; ; retries++) {
       try {
         // The document says what the operation answers.
@@ -197,15 +197,15 @@ export class Calls {
     options?: CallOptions,
   ): Listing<T, Answer<N>> {
     const pageAt = (cursor: Page["next_cursor"]) =>
-      this.call(name, cursor ? { ...input, query: { ...memberOf(input, "query"), cursor } } : input, options);
+      this.call(name, cursor ? { ...input, query: { ...readMember(input, "query"), cursor } } : input, options);
     return new Listing(pageAt, itemsOf);
   }
 
-  private requestOf({ method, sends }: Call, input: object, idempotencyKey: string | null): RequestInit {
+  private buildRequest({ method, sends }: Call, input: object, idempotencyKey: string | null): RequestInit {
     const headers: Record<string, string> = { ...this.credentials, accept: ACCEPT };
     // One key for all attempts: that is what makes a send safe to repeat.
     if (idempotencyKey !== null) headers["idempotency-key"] = idempotencyKey;
-    const body = memberOf(input, "body");
+    const body = readMember(input, "body");
     // Followed, a redirect would show the key to another host, and make a GET of a POST.
     const common = { method, headers, redirect: "manual" } as const;
     if (body === undefined) return common;
@@ -228,7 +228,7 @@ export class Calls {
       // A file may take longer than an answer may: from here on, only the caller ends it.
       if (response.ok && streams) return response.body;
       const text = await response.text();
-      if (!response.ok) throw failureOf(response, text);
+      if (!response.ok) throw toError(response, text);
       return response.status === 204 || text === "" ? null : parsed(response, text);
     } catch (error) {
       signal?.throwIfAborted();
@@ -297,8 +297,8 @@ function retryDelayMs({ repeat }: Call, error: unknown, retries: number): number
   return backoffMs * (0.5 + Math.random() / 2);
 }
 
-function failureOf({ status, headers }: Response, text: string): WaybillError {
-  const body = jsonOf(text) as Partial<ErrorBody & ContentError & Problem> | undefined;
+function toError({ status, headers }: Response, text: string): WaybillError {
+  const body = parseJson(text) as Partial<ErrorBody & ContentError & Problem> | undefined;
   const retryAfter = headers.get("retry-after");
   const code = Object.entries(CODES).find(([known]) => Number(known) === status)?.[1] ?? "http_error";
   return new WaybillError(body?.detail ?? body?.error ?? `the service answered ${status}`, {
@@ -313,14 +313,14 @@ function failureOf({ status, headers }: Response, text: string): WaybillError {
 }
 
 function parsed({ status, headers }: Response, text: string): unknown {
-  const value = jsonOf(text);
+  const value = parseJson(text);
   if (value !== undefined) return value;
   const requestId = headers.get("x-request-id");
   throw new WaybillError("the answer is not JSON: is the URL right?", { status, code: "bad_answer", requestId });
 }
 
 /** Undefined: it is not JSON. */
-function jsonOf(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -328,24 +328,24 @@ function jsonOf(text: string): unknown {
   }
 }
 
-function pathOf(path: string, input: object): string {
-  const values = memberOf(input, "path") ?? {};
+function fillPath(path: string, input: object): string {
+  const values = readMember(input, "path") ?? {};
   return path.replace(/\{(\w+)\}/g, (_, name: string) => {
-    const value = String(memberOf(values, name) ?? "");
+    const value = String(readMember(values, name) ?? "");
     // These would lead to another operation.
     if (/^\.{0,2}$/.test(value)) throw new TypeError(`"${value}" cannot be the ${name} in ${path}`);
     return encodeURIComponent(value);
   });
 }
 
-function queryOf(input: object): string {
-  const given = Object.entries(memberOf(input, "query") ?? {}).filter(([, value]) => value !== undefined);
+function formatQuery(input: object): string {
+  const given = Object.entries(readMember(input, "query") ?? {}).filter(([, value]) => value !== undefined);
   return given.length === 0
     ? ""
     : `?${new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)]))}`;
 }
 
-function memberOf(of: object, name: string): object | undefined {
+function readMember(of: object, name: string): object | undefined {
   return Reflect.get(of, name);
 }
 

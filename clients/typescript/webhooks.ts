@@ -34,8 +34,8 @@ export async function verifyWebhook(
 ): Promise<unknown> {
   const secrets = typeof secret === "string" ? [secret] : (secret ?? []);
   if (secrets.length === 0) throw new InvalidSecret("no secret was given");
-  const keys = await Promise.all(secrets.map(keyOf));
-  const given = headers instanceof Headers ? headers : headersOf(headers);
+  const keys = await Promise.all(secrets.map(importKey));
+  const given = headers instanceof Headers ? headers : toHeaders(headers);
   const [id, sent, signatures] = ["id", "timestamp", "signature"].map((name) => given.get(`webhook-${name}`) ?? "");
   if (!id || !signatures) {
     throw new InvalidWebhook("the headers webhook-id, webhook-timestamp and webhook-signature are needed");
@@ -51,15 +51,15 @@ export async function verifyWebhook(
   return JSON.parse(body);
 }
 
-function headersOf(given: Readonly<Record<string, string | readonly string[] | undefined>>): Headers {
+function toHeaders(given: Readonly<Record<string, string | readonly string[] | undefined>>): Headers {
   const present = Object.entries(given).flatMap(([name, value]): [string, string][] =>
     value === undefined ? [] : [[name, typeof value === "string" ? value : value.join(", ")]],
   );
   return new Headers(present);
 }
 
-async function keyOf(secret: string): Promise<CryptoKey> {
-  const bytes = typeof secret === "string" ? bytesOf(secret.replace(/^whsec_/, "")) : null;
+async function importKey(secret: string): Promise<CryptoKey> {
+  const bytes = typeof secret === "string" ? decodeBase64(secret.replace(/^whsec_/, "")) : null;
   if (bytes === null || bytes.length < SECRET_BYTES_MIN) {
     throw new InvalidSecret(`a secret is "whsec_" and the base64 of at least ${SECRET_BYTES_MIN} bytes`);
   }
@@ -68,12 +68,12 @@ async function keyOf(secret: string): Promise<CryptoKey> {
 
 /** Compares in constant time. */
 async function isSignedBy(key: CryptoKey, signature: string, signed: Uint8Array<ArrayBuffer>): Promise<boolean> {
-  const bytes = bytesOf(signature);
+  const bytes = decodeBase64(signature);
   return bytes !== null && crypto.subtle.verify("HMAC", key, bytes, signed);
 }
 
 /** Null: it is not base64. */
-function bytesOf(base64: string): Uint8Array<ArrayBuffer> | null {
+function decodeBase64(base64: string): Uint8Array<ArrayBuffer> | null {
   try {
     return Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
   } catch {

@@ -108,7 +108,7 @@ export interface ChannelContext {
 }
 
 /** What all channels together add to a tenant. */
-export function tenantPartOf(channels: readonly AppChannel[]): TenantPart<ChannelMembers> {
+export function joinTenantParts(channels: readonly AppChannel[]): TenantPart<ChannelMembers> {
   const parts = channels.flatMap(({ tenantPart }) => tenantPart ?? []);
   return {
     templates: Object.fromEntries(parts.flatMap(({ templates }) => Object.entries(templates))),
@@ -136,7 +136,7 @@ const REGISTRY_KEYS: SealedColumn = {
 };
 
 /** Every column that holds secrets which the vault sealed. */
-export function sealedColumnsOf(channels: readonly AppChannel[]): readonly SealedColumn[] {
+export function listSealedColumns(channels: readonly AppChannel[]): readonly SealedColumn[] {
   const ofChannels = channels.flatMap(({ tenantPart }) => tenantPart?.sealed ?? []);
   return [CREDENTIALS, REGISTRY_KEYS, ...SEALED_WEBHOOK_COLUMNS, ...ofChannels];
 }
@@ -144,7 +144,10 @@ export function sealedColumnsOf(channels: readonly AppChannel[]): readonly Seale
 const FREE = { kind: "free" } as const;
 
 /** Of all channels that take something. */
-export function chargesOf(channels: readonly AppChannel[], registry: { readonly passes: PassStore }): RetryCharges {
+export function createRetryCharges(
+  channels: readonly AppChannel[],
+  registry: { readonly passes: PassStore },
+): RetryCharges {
   const charges = new Map(channels.map((channel) => [channel.name, channel.retryCharges?.(registry)]));
   return {
     take: async (tenantId, job, payload) => (await charges.get(job.channel)?.take(tenantId, job, payload)) ?? FREE,
@@ -154,16 +157,16 @@ export function chargesOf(channels: readonly AppChannel[], registry: { readonly 
 }
 
 /** Of the channels whose messages can carry passes. */
-export function passFillersOf(channels: readonly AppChannel[]): ReadonlyMap<ChannelName, PassFiller> {
+export function collectPassFillers(channels: readonly AppChannel[]): ReadonlyMap<ChannelName, PassFiller> {
   return new Map(channels.flatMap(({ name, fillPass }) => (fillPass === undefined ? [] : [[name, fillPass] as const])));
 }
 
 /** Of the channels whose messages can come from templates. */
-export function templateKindsOf(channels: readonly AppChannel[]): readonly TemplateKind[] {
+export function listTemplateKinds(channels: readonly AppChannel[]): readonly TemplateKind[] {
   return channels.flatMap(({ templateKind }) => templateKind ?? []);
 }
 
 /** Of all channels. */
-export function credentialKindsOf(channels: readonly AppChannel[]): readonly CredentialKind[] {
+export function listCredentialKinds(channels: readonly AppChannel[]): readonly CredentialKind[] {
   return channels.flatMap(({ credentialKinds }) => credentialKinds ?? []);
 }

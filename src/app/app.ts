@@ -30,7 +30,7 @@ import { Vault } from "../storage/vault.ts";
 import { SuppressionList } from "../tenants/suppression-list.ts";
 import type { WebhookSender } from "../webhooks/webhook-sender.ts";
 import { startAnalysts } from "./analysts.ts";
-import { type AppChannel, chargesOf } from "./app-channel.ts";
+import { type AppChannel, createRetryCharges } from "./app-channel.ts";
 import { AwayParts } from "./away-parts.ts";
 import { backupTask } from "./backup-task.ts";
 import { channelOpener } from "./channel-opener.ts";
@@ -40,7 +40,7 @@ import { countFromZero } from "./count-from-zero.ts";
 import { demoDataTask } from "./demo-data.ts";
 import { type DemoTenant, NO_DEMO, openDemoTenant } from "./demo-tenant.ts";
 import { doctorTask } from "./doctor.ts";
-import { openDomains, senderDomainOf } from "./email.ts";
+import { openDomains, readSenderDomain } from "./email.ts";
 import { eraseTask } from "./erase.ts";
 import { jobOwners } from "./job-owners.ts";
 import { freePorts, startListener, startReadiness } from "./listener.ts";
@@ -121,7 +121,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   const peers = peersAt(place, main);
   const config = place.kind === "main" ? { ...whole.config, roles: place.plan.mainRoles } : whole.config;
   const options = { ...whole, config };
-  const machine = machineOf(telemetry);
+  const machine = createMachine(telemetry);
   const { promise: broken, reject: onBroken } = Promise.withResolvers<never>();
   broken.catch(() => {});
 
@@ -148,7 +148,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
     ...payloads.served,
     ...operating(registry),
     ...(await openDomains(config, registry)),
-    ...historyOf(base, whole),
+    ...createHistory(base, whole),
     ...machine,
     ...tracing,
     ...answers,
@@ -252,14 +252,14 @@ async function openBase(
 }
 
 /** How the API reads what was recorded. */
-function historyOf(
+function createHistory(
   { eventStore, registry, queue, payloads }: Awaited<ReturnType<typeof openBase>>,
   { channels, telemetry }: Pick<AppOptions, "channels" | "telemetry">,
 ) {
   const { reader, metrics: eventMetrics, exports, finishedJobs, failedJobs, erasure } = eventStore;
   const { recipients } = registry;
   const failed = failedJobs(registry.contents);
-  const charges = chargesOf(channels, registry);
+  const charges = createRetryCharges(channels, registry);
   const retries = new Retries({
     queue,
     eventStore: {
@@ -289,7 +289,7 @@ function historyOf(
   return { ...asked, reads, retries, schedule };
 }
 
-function machineOf(telemetry: ProcessTelemetry) {
+function createMachine(telemetry: ProcessTelemetry) {
   return { clock: systemClock, random: systemRandom, jobIds: new JobIds(systemClock, systemRandom), telemetry };
 }
 
@@ -318,7 +318,7 @@ async function startRegistry(
   const vault = new Vault(config.masterKeys, systemRandom);
   const { shards } = config;
   const common = { clock: systemClock, random: systemRandom, telemetry };
-  const senderDomain = senderDomainOf(config);
+  const senderDomain = readSenderDomain(config);
   const options = { ...common, channels, db, onSilence, shards, vault, feed: queue, senderDomain };
   const registry = await untilAnswered(systemClock, () => openRegistry(options));
   return shutdown.start("clients", "registry", registry);

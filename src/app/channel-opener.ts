@@ -1,7 +1,7 @@
 import type { Channel } from "../domain/channels/channel.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { systemClock } from "../runtime/system-clock.ts";
-import { type AppChannel, type ChannelContext, passFillersOf } from "./app-channel.ts";
+import { type AppChannel, type ChannelContext, collectPassFillers } from "./app-channel.ts";
 import { PassCarrier } from "./carried-passes.ts";
 import type { Providers } from "./providers.ts";
 import { PayloadRoom } from "./stored-payloads.ts";
@@ -24,7 +24,7 @@ export function channelOpener(
   { providers, wallet: { bundles, messagePasses: passes }, mailed, ...context }: Opening,
 ): () => readonly Channel[] {
   const room = new PayloadRoom(systemClock);
-  const carrier = new PassCarrier({ passes, fillers: passFillersOf(channels), room, telemetry });
+  const carrier = new PassCarrier({ passes, fillers: collectPassFillers(channels), room, telemetry });
   const contents = carrier.filesOver(mailed.contents);
   return () => {
     const opened = providers.openChannels({ ...context, ...mailed, bundles, contents });

@@ -1,8 +1,8 @@
 import type { Operator } from "../domain/tenants/operator.ts";
 import type { Json, JsonObject } from "../domain/texts/json.ts";
 import { ApiError } from "../http/api-error.ts";
-import { type AuditLog, type AuditShown, auditedDetail, newTenantOf } from "../http/audit.ts";
-import { resultOf } from "../http/store-results.ts";
+import { type AuditLog, type AuditShown, auditedDetail, readNewTenant } from "../http/audit.ts";
+import { requireResult } from "../http/store-results.ts";
 import type { Registry } from "../storage/registry.ts";
 import { NEW_KEY_SHOWN } from "../tenants/endpoints/key-endpoints.ts";
 import { createdTenant, NEW_TENANT_SHOWN } from "../tenants/endpoints/tenant-endpoints.ts";
@@ -26,7 +26,7 @@ export interface CreationPorts {
 export async function create(ports: CreationPorts, creation: Creation): Promise<unknown> {
   if (creation.kind === "key") {
     const { tenantId } = creation;
-    const make = async () => resultOf(await ports.registry.createKey(tenantId));
+    const make = async () => requireResult(await ports.registry.createKey(tenantId));
     return audited(ports.audit, { action: "createKey", tenantId, shown: NEW_KEY_SHOWN, body: {} }, make);
   }
   const { tenant } = creation;
@@ -63,7 +63,7 @@ async function audited(
     await end({ status, detail: auditedDetail(shown, body, null), newTenantId: null });
     throw error;
   }
-  const newTenantId = newTenantOf(shown, made);
+  const newTenantId = readNewTenant(shown, made);
   await end({ status: 201, detail: auditedDetail(shown, body, made), newTenantId });
   return made;
 }

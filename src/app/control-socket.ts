@@ -37,7 +37,7 @@ export function serveControl(
       if (task === undefined) return new Response(null, { status: 404 });
       const input = (await request.json()) as Json;
       telemetry.log("info", "a command asks for a task", { task: name });
-      return new Response(answerOf(task, input, request.signal), {
+      return new Response(streamAnswer(task, input, request.signal), {
         headers: { "content-type": "application/x-ndjson" },
       });
     },
@@ -51,7 +51,7 @@ export function serveControl(
   };
 }
 
-function answerOf(task: ControlTask, input: Json, asked: AbortSignal): ReadableStream<Uint8Array> {
+function streamAnswer(task: ControlTask, input: Json, asked: AbortSignal): ReadableStream<Uint8Array> {
   const gone = new AbortController();
   asked.addEventListener("abort", () => gone.abort(), { once: true });
   const encoder = new TextEncoder();
@@ -81,7 +81,7 @@ export interface RunningStart {
 
 /** The start that holds the folder. */
 export function runningStart(home: string): RunningStart {
-  const unix = socketOf(home);
+  const unix = socketPath(home);
   return {
     async ask(task, input, onSaid, signal) {
       const late = new AbortController();
@@ -99,7 +99,7 @@ export function runningStart(home: string): RunningStart {
       if (!response.ok || response.body === null) {
         throw new UnavailableError("the running server is of another version, which cannot do this");
       }
-      for await (const line of linesOf(response.body, () => late.abort())) {
+      for await (const line of readLines(response.body, () => late.abort())) {
         if ("said" in line) await onSaid(line.said);
         if ("failed" in line) throw new UnavailableError(line.failed);
         if ("done" in line) return line.done;
@@ -109,7 +109,7 @@ export function runningStart(home: string): RunningStart {
   };
 }
 
-async function* linesOf(body: ReadableStream<Uint8Array>, giveUp: () => void): AsyncGenerator<Line> {
+async function* readLines(body: ReadableStream<Uint8Array>, giveUp: () => void): AsyncGenerator<Line> {
   const decoder = new TextDecoder();
   let rest = "";
   let silence = setTimeout(giveUp, SILENCE_MS_MAX);
@@ -150,7 +150,7 @@ function freeSocket(home: string): { readonly path: string; remove(): void } {
   };
 }
 
-function socketOf(home: string): string {
+function socketPath(home: string): string {
   const pointer = join(home, "control");
   return existsSync(pointer) ? readFileSync(pointer, "utf8") : join(home, "control.sock");
 }

@@ -1,6 +1,6 @@
 import type { Config } from "../config/config.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
-import { resultOf } from "../http/store-results.ts";
+import { requireResult } from "../http/store-results.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import type { Registry } from "../storage/registry.ts";
 import { untilAnswered } from "./until-answered.ts";
@@ -41,7 +41,7 @@ async function keysOfDemo(registry: Registry): Promise<number> {
 
 /** Does nothing if there are tenants already. */
 async function createDemoTenant(registry: Registry): Promise<DemoTenant> {
-  const existing = resultOf(await untilAnswered(systemClock, () => registry.tenants(null, 1)));
+  const existing = requireResult(await untilAnswered(systemClock, () => registry.tenants(null, 1)));
   if (existing.items.length > 0) {
     const demo = await untilAnswered(systemClock, () => registry.tenant(DEMO));
     return { exists: demo.kind === "done", apiKey: null };
@@ -64,6 +64,6 @@ async function createDemoTenant(registry: Registry): Promise<DemoTenant> {
     html: "<h1>Welcome, {{.name}}</h1><p>This e-mail came from a template.</p>",
     text: null,
   });
-  const { api_key } = resultOf(await registry.createKey(DEMO));
+  const { api_key } = requireResult(await registry.createKey(DEMO));
   return { exists: true, apiKey: api_key };
 }

@@ -18,11 +18,11 @@ import { requireSchema } from "../storage/postgres/migrate.ts";
 import { registryHealth } from "../storage/registry-health.ts";
 import { countOlder } from "../storage/sealed-column.ts";
 import { Vault } from "../storage/vault.ts";
-import { sealedColumnsOf } from "./app-channel.ts";
+import { listSealedColumns } from "./app-channel.ts";
 import { platformApple } from "./apple.ts";
 import { CHANNELS } from "./channels.ts";
 import type { ControlTask } from "./control-socket.ts";
-import { fitnessOf } from "./start-checks.ts";
+import { checkFitness } from "./start-checks.ts";
 import type { OpenEventStore } from "./stores.ts";
 
 /** One thing that the doctor looked at. `todo` is null if it is as it should be. */
@@ -85,7 +85,7 @@ const fine = (part: string, says: string): Finding => ({ part, says, todo: null 
 async function queueFindings({ config, telemetry, redis }: DoctorPorts): Promise<readonly Finding[]> {
   const inspection = await RedisInspection.open({ address: redis, clock: systemClock, telemetry, withinMs: WITHIN_MS });
   try {
-    const { problems, warnings, summary } = fitnessOf(await inspection.servers(), redis.kind === "cluster");
+    const { problems, warnings, summary } = checkFitness(await inspection.servers(), redis.kind === "cluster");
     const { nodes, shards } = await queueHealth(inspection, { shards: config.shards, channels: CHANNELS }, systemClock);
     const { statuses } = await new RedisStatuses(inspection.connection).statuses();
     return [
@@ -201,7 +201,7 @@ async function registryFindings({ config, db }: DoctorPorts): Promise<readonly F
   const { later } = await requireSchema(db);
   const vault = new Vault(config.masterKeys, systemRandom);
   const counts = await Promise.all(
-    sealedColumnsOf(CHANNELS).map((column) => countOlder(new Database(db, systemClock), vault, column)),
+    listSealedColumns(CHANNELS).map((column) => countOlder(new Database(db, systemClock), vault, column)),
   );
   const older = counts.reduce((sum, count) => sum + count, 0);
   return [

@@ -67,7 +67,7 @@ function openEmail(
     bounces,
     contents,
     clock: systemClock,
-    ehloName: ehloNameOf(config),
+    ehloName: chooseEhloName(config),
     onSwap: (relay: string, { code }: { readonly code: string | null }) => {
       const how = code === "ETLS" ? "plain" : "encrypted";
       telemetry.count("relay_encryption_changes", { to: how });
@@ -93,12 +93,12 @@ interface DomainPorts {
 /** Registers and verifies domains, using the configured name servers or else the system's. */
 export async function openDomains(config: Config, { domains, senderDomain, directory }: DomainPorts) {
   const common = {
-    dns: new StubResolver({ servers: await nameServersOf(config), clock: systemClock, random: systemRandom }),
-    mailHost: mailHostOf(config),
+    dns: new StubResolver({ servers: await resolveNameServers(config), clock: systemClock, random: systemRandom }),
+    mailHost: chooseMailHost(config),
     clock: systemClock,
     random: systemRandom,
   };
-  const relayProbe = new SmtpProbe({ guard: outboundGuard(config), ehloName: ehloNameOf(config) });
+  const relayProbe = new SmtpProbe({ guard: outboundGuard(config), ehloName: chooseEhloName(config) });
   return {
     domains: new DomainService({ ...common, store: domains, directory, relayProbe }),
     senderDomain: new PlatformSenderDomain({ ...common, store: senderDomain }),
@@ -106,15 +106,15 @@ export async function openDomains(config: Config, { domains, senderDomain, direc
 }
 
 /** Addresses with a port. Rejects with `ConfigurationError` if a configured server's name has no address. */
-export async function nameServersOf({ dnsServers }: Pick<Config, "dnsServers">): Promise<readonly string[]> {
+export async function resolveNameServers({ dnsServers }: Pick<Config, "dnsServers">): Promise<readonly string[]> {
   if (dnsServers === null) return getServers().map(withPort);
-  return (await Promise.all(dnsServers.map(addressesOf))).flat();
+  return (await Promise.all(dnsServers.map(resolveAddresses))).flat();
 }
 
 const NAME_SERVER_MS = 4_000;
 
 /** All of a name's: a server may listen at one of them alone. */
-async function addressesOf(server: string): Promise<readonly string[]> {
+async function resolveAddresses(server: string): Promise<readonly string[]> {
   const [, host = "", port] = /^\[?(.*?)\]?:(\d+)$/.exec(server) ?? [];
   if (isIP(host) !== 0) return [server];
   try {
@@ -127,24 +127,24 @@ async function addressesOf(server: string): Promise<readonly string[]> {
 }
 
 /** The domain of `MAIL_FROM`. */
-export function senderDomainOf({ mailFrom: { address } }: Config): string {
+export function readSenderDomain({ mailFrom: { address } }: Config): string {
   const domain = address.slice(address.lastIndexOf("@") + 1);
   return (URL.parse(`http://${domain}`)?.hostname ?? domain).toLowerCase();
 }
 
 /** `MAIL_HOST`; if unset, the host of the public URL, provided it is a name. */
-export function mailHostOf(config: Config): string {
+export function chooseMailHost(config: Config): string {
   const { mailHost, publicUrl } = config;
   const publicHost = publicUrl === null ? undefined : hostName(new URL(publicUrl).hostname);
-  return mailHost ?? publicHost ?? senderDomainOf(config);
+  return mailHost ?? publicHost ?? readSenderDomain(config);
 }
 
 /**
  * `EHLO_NAME`; if unset, `MAIL_HOST`, or else the machine's full name. Where the machine has none, the name that bounces go to: a name
  * is taken by more servers than an address is.
  */
-export function ehloNameOf(config: Config): string {
-  return config.ehloName ?? config.mailHost ?? machineName() ?? mailHostOf(config);
+export function chooseEhloName(config: Config): string {
+  return config.ehloName ?? config.mailHost ?? machineName() ?? chooseMailHost(config);
 }
 
 /** The system's list omits the default port: `10.0.0.2` and `::1`, but `10.0.0.2:5353` and `[::1]:5353`. */

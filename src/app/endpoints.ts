@@ -22,15 +22,15 @@ import { sessionEndpoints } from "../operators/session-endpoints.ts";
 import { tenantRoomEndpoints } from "../tenants/endpoints.ts";
 import { webhookEndpoints } from "../webhooks/webhook-endpoints.ts";
 import type { ApiPorts } from "./api-ports.ts";
-import { type AppChannel, credentialKindsOf, templateKindsOf } from "./app-channel.ts";
+import { type AppChannel, listCredentialKinds, listTemplateKinds } from "./app-channel.ts";
 
 /** The HTTP side of Waybill, with every room's endpoints. Starts nothing. */
 export function createApi(ports: ApiPorts, channels: readonly AppChannel[]): Server {
-  return createServer(ports, endpointsOf(ports, channels));
+  return createServer(ports, listEndpoints(ports, channels));
 }
 
 /** All endpoints but those that `http` has itself: the documentation, health, readiness and metrics. */
-function endpointsOf(ports: ApiPorts, channels: readonly AppChannel[]): readonly Endpoint[] {
+function listEndpoints(ports: ApiPorts, channels: readonly AppChannel[]): readonly Endpoint[] {
   const { queue, wallet } = ports;
   // Operators do not wait behind their tenants.
   const own = { ...ports, ...historyInTurn(ports, ports.reads) };
@@ -59,8 +59,8 @@ function endpointsOf(ports: ApiPorts, channels: readonly AppChannel[]): readonly
     exportEndpoint(ports),
     ...tenantRoomEndpoints(ports, {
       channels: names,
-      kinds: templateKindsOf(channels),
-      credentialKinds: credentialKindsOf(channels),
+      kinds: listTemplateKinds(channels),
+      credentialKinds: listCredentialKinds(channels),
     }),
     ...operatorEndpoints(ports),
     ...sessionEndpoints(),

@@ -5,7 +5,7 @@ import { isRecipient, normalisedRecipient } from "../domain/tenants/recipient-in
 import type { Json } from "../domain/texts/json.ts";
 import type { RedisQueue } from "../engine/queue/redis-queue.ts";
 import { ApiError } from "../http/api-error.ts";
-import { resultOf } from "../http/store-results.ts";
+import { requireResult } from "../http/store-results.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { erasureCall, shownErasure } from "../tenants/endpoints/erasure-endpoint.ts";
 import { eraseRecipient } from "../tenants/erasure.ts";
@@ -39,13 +39,13 @@ export async function eraseForCommand(
   const recipient = normalisedRecipient(text);
   if (!isRecipient(recipient))
     throw new ApiError(400, "the recipient must be one e-mail address, phone number or WhatsApp user id");
-  const { shard } = resultOf(await registry.tenant(tenantId));
+  const { shard } = requireResult(await registry.tenant(tenantId));
   const call = { operator: COMMAND_LINE, action: erasureCall.operation, tenantId, target: null };
   const end = await audit.begin({ ...call, requestId: crypto.randomUUID() });
   const suppressions = new SuppressionList({ registry, index: queue, queue, recipients });
   const history = eventStore.erasure(recipients);
   const ports = { suppressions, queue, history, sandbox: sandbox(), recipients, clock: systemClock };
-  const erasure = resultOf(await eraseRecipient(ports, { tenantId, shard }, recipient, { isSuppressed }));
+  const erasure = requireResult(await eraseRecipient(ports, { tenantId, shard }, recipient, { isSuppressed }));
   const shown = shownErasure(erasure);
   const detail = { answer: { recipient_hash: shown.recipient_hash, complete: shown.complete } };
   await end({ status: shown.complete ? 200 : 202, detail, newTenantId: null });

@@ -72,7 +72,7 @@ export async function startGoogle(
   const isReal = real.apiUrl !== null && real.tokenUrl !== null;
   const sandbox = isReal
     ? null
-    : await startGoogleSandbox({ clock: systemClock, keys: keysOf(platform.google), telemetry });
+    : await startGoogleSandbox({ clock: systemClock, keys: readKeys(platform.google), telemetry });
   if (sandbox !== null) shutdown.add("providers", "Google sandbox", () => sandbox.stop());
   const apiUrl = real.apiUrl ?? sandbox?.apiUrl ?? `${PUBLIC_API_URL}${API_PATH}`;
   const tokenUrl = real.tokenUrl ?? sandbox?.tokenUrl ?? PUBLIC_TOKEN_URL;
@@ -112,7 +112,7 @@ function withPath(url: string | null): string | null {
   return url === null || new URL(url).pathname !== "/" ? url : `${url}${API_PATH}`;
 }
 
-function keysOf(issuer: GoogleIssuer | null): ReadonlyMap<string, string> {
+function readKeys(issuer: GoogleIssuer | null): ReadonlyMap<string, string> {
   if (issuer === null) return new Map();
   const publicKey = createPublicKey(issuer.privateKeyPem).export({ type: "spki", format: "pem" }).toString();
   return new Map([[issuer.clientEmail, publicKey]]);

@@ -12,7 +12,7 @@ export interface OwnersPorts {
 /** Whose job an id is, in the queue or in the event store. */
 export function jobOwners({ queue, eventStore, registry }: OwnersPorts, shards: number) {
   const finished = eventStore.finishedJobs(registry.recipients);
-  const ownerOf = async (jobId: string) =>
+  const findOwner = async (jobId: string) =>
     (await queue.findOwner(shards, jobId))?.tenantId ?? (await finished.findOwner(jobId));
-  return { ownerOf };
+  return { ownerOf: findOwner };
 }

@@ -48,7 +48,7 @@ export async function startListener(
 ): Promise<Listening> {
   const metricsUrl = place.hasMetrics ? await startMetrics(config, shutdown, given) : null;
   if (place.main === "elsewhere") {
-    const admin = adminOf(config);
+    const admin = getAdminAddress(config);
     const adminUrl = admin === null ? null : httpOrigin(admin.host, admin.port);
     return { url: httpOrigin(config.host, config.port), metricsUrl, adminUrl };
   }
@@ -58,16 +58,16 @@ export async function startListener(
 
 /** The ports that other processes of the start will share: free ones where the configuration leaves them open. */
 export async function freePorts(config: Config): Promise<Pick<Config, "port" | "adminPort">> {
-  const admin = adminOf(config);
-  return { port: await freePort(mainOf(config)), adminPort: admin === null ? null : await freePort(admin) };
+  const admin = getAdminAddress(config);
+  return { port: await freePort(getMainAddress(config)), adminPort: admin === null ? null : await freePort(admin) };
 }
 
-function mainOf({ host, port }: Config): ConfiguredAddress {
+function getMainAddress({ host, port }: Config): ConfiguredAddress {
   return { host, hostSetting: "HOST", port, portSetting: "PORT" };
 }
 
 /** Null: operators have no listener of their own. */
-function adminOf({ adminHost, adminPort: port }: Config): ConfiguredAddress | null {
+function getAdminAddress({ adminHost, adminPort: port }: Config): ConfiguredAddress | null {
   if (port === null) return null;
   return { host: adminHost ?? "127.0.0.1", hostSetting: "ADMIN_HOST", port, portSetting: "ADMIN_PORT" };
 }
@@ -129,7 +129,7 @@ async function startMain(
     shutdown.add("work", "listener", () => draining.abort());
     return startServices(config, shutdown, ports);
   }
-  const atAdmin = adminOf(config);
+  const atAdmin = getAdminAddress(config);
   const isAdminApart = atAdmin !== null;
   const besideApi = config.metricsPort === null ? readersBeside(config) : NOBODY;
   const metricsReaders = atAdmin === null ? besideApi : readersInside(config, atAdmin.host);
@@ -143,7 +143,7 @@ async function startMain(
     // Finishes what the last requests started.
     await ports.passKit.stop(drainedFromMs);
   });
-  const at = mainOf(config);
+  const at = getMainAddress(config);
   const { url } = await openListener(at, () => server.listen({ ...at, isShared }));
   if (atAdmin === null) return { url, adminUrl: null };
   const admin = await openListener(atAdmin, () => server.listenApart({ ...atAdmin, isShared }));
@@ -156,7 +156,7 @@ async function startServices(
   shutdown: Shutdown,
   ports: ServiceServerPorts,
 ): Promise<Pick<Listening, "url" | "adminUrl">> {
-  const admin = adminOf(config);
+  const admin = getAdminAddress(config);
   const hasOwn = admin !== null || config.metricsPort !== null;
   const open = async (at: ConfiguredAddress, metricsReaders: MetricsReaders): Promise<string> => {
     const server = await openListener(at, () => startService(at, { ...ports, metricsReaders }));
@@ -164,7 +164,7 @@ async function startServices(
     shutdown.add("stores", "listener", () => server.stop());
     return server.url;
   };
-  const url = await open(mainOf(config), hasOwn ? NOBODY : readersBeside(config));
+  const url = await open(getMainAddress(config), hasOwn ? NOBODY : readersBeside(config));
   return { url, adminUrl: admin === null ? null : await open(admin, readersInside(config, admin.host)) };
 }
 

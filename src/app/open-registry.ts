@@ -43,7 +43,13 @@ import { TenantSource } from "../tenants/tenant-source.ts";
 import { DeliveryRepository } from "../webhooks/delivery-repository.ts";
 import { webhookRegistry } from "../webhooks/endpoints.ts";
 import { NewsRepository } from "../webhooks/news-repository.ts";
-import { type AppChannel, credentialKindsOf, sealedColumnsOf, templateKindsOf, tenantPartOf } from "./app-channel.ts";
+import {
+  type AppChannel,
+  joinTenantParts,
+  listCredentialKinds,
+  listSealedColumns,
+  listTemplateKinds,
+} from "./app-channel.ts";
 
 export interface RegistryOptions {
   readonly channels: readonly AppChannel[];
@@ -102,11 +108,11 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
   const { clock, random, feed, telemetry, vault, shards } = options;
   const database = new Database(options.db, clock, options.onSilence);
   const version = await prepare(database, shards);
-  await requireMasterKeys(database, vault, sealedColumnsOf(options.channels));
+  await requireMasterKeys(database, vault, listSealedColumns(options.channels));
   const recipients = await openRecipientIndex(database, vault, random);
   const contents = await openContentSeal(database, vault, random);
 
-  const source = new TenantSource({ database, vault, clock, channels: tenantPartOf(options.channels) });
+  const source = new TenantSource({ database, vault, clock, channels: joinTenantParts(options.channels) });
   const onKeyUse = (keyId: string) => keyUses.note(keyId);
   const onOperators = async (): Promise<void> => {
     await operators.refresh();
@@ -136,14 +142,14 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
   await onOperators();
   const keys = new KeyRepository({ database, changes, clock, random });
   const keyUses = new LastUses({ write: (uses) => keys.noteUses(uses), clock, telemetry });
-  const kinds = credentialKindsOf(options.channels);
+  const kinds = listCredentialKinds(options.channels);
   const credentials = new CredentialRepository({ database, changes, vault, clock, kinds });
   const tools = { database, changes, vault, credentials, recipients, clock, random };
   return {
-    registry: registryOf(options, tools),
+    registry: createRegistry(options, tools),
     domains: new DomainRepository(tools),
     senderDomain,
-    ...walletOf({ ...tools, telemetry }),
+    ...createWallet({ ...tools, telemetry }),
     payloads: new PayloadRepository(database),
     jobContents: new ContentRepository(database),
     webhookDeliveries: new DeliveryRepository(tools),
@@ -159,7 +165,7 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
   };
 }
 
-function walletOf(tools: Omit<PassRepositoryOptions, "devices">) {
+function createWallet(tools: Omit<PassRepositoryOptions, "devices">) {
   const { database, clock } = tools;
   const devices = new DeviceRepository(database, clock);
   return {
@@ -201,12 +207,12 @@ function together(parts: readonly { start(): void; stop(): Promise<void> }[]) {
   };
 }
 
-function registryOf({ channels, shards }: RegistryOptions, tools: RegistryTools): Registry {
+function createRegistry({ channels, shards }: RegistryOptions, tools: RegistryTools): Registry {
   const names = channels.map(({ name }) => name);
   const ofTenants = tenantRegistry(tools, {
     channels: names,
-    kinds: templateKindsOf(channels),
-    credentialKinds: credentialKindsOf(channels),
+    kinds: listTemplateKinds(channels),
+    credentialKinds: listCredentialKinds(channels),
     shards,
   });
   const ofWebhooks = webhookRegistry(tools);

@@ -98,7 +98,7 @@ export async function openStores(
   shutdown.start("history", "store marks", new StoreMarks({ ...marked, onForeign: onBroken }));
   const { postgres } = database.value;
   if (postgres !== null) {
-    await startUpkeep({ db: postgres.db, clock, telemetry, freeBytes: () => freeBytesOf(config.home) }, shutdown);
+    await startUpkeep({ db: postgres.db, clock, telemetry, freeBytes: () => measureFreeBytes(config.home) }, shutdown);
   }
   const events = eventStore.value?.embedded ?? null;
   const holdEvents = events?.hold ?? null;
@@ -114,7 +114,7 @@ export async function openStores(
   };
 }
 
-function freeBytesOf(folder: string): number {
+function measureFreeBytes(folder: string): number {
   const { bavail, bsize } = statfsSync(folder);
   return bavail * bsize;
 }

@@ -55,8 +55,8 @@ export async function startProviders(ports: ProvidersPorts, shutdown: Shutdown):
   return {
     ...common,
     publicUrl,
-    urls: urlsOf(urls),
-    inbox: sandboxOf(config, [...started.map(({ inbox = null }) => inbox), google.inbox]),
+    urls: pickUrls(urls),
+    inbox: joinInboxes(config, [...started.map(({ inbox = null }) => inbox), google.inbox]),
     callBack(apiUrl) {
       for (const each of [...started, google]) each.callBack?.(apiUrl);
     },
@@ -70,13 +70,13 @@ function googleUrls({ providers }: Config, { apiUrl, tokenUrl, keysUrl }: Google
   return providers === "live" ? keys : { googleWalletApiUrl: apiUrl, googleTokenUrl: tokenUrl, ...keys };
 }
 
-function urlsOf(urls: ProviderUrls): ProviderUrls {
+function pickUrls(urls: ProviderUrls): ProviderUrls {
   const { smtpUrl, whatsappApiUrl, googleWalletApiUrl, googleTokenUrl, googleCallbackKeysUrl, apnsUrl } = urls;
   return { smtpUrl, whatsappApiUrl, googleWalletApiUrl, googleTokenUrl, googleCallbackKeysUrl, apnsUrl };
 }
 
 /** In an `api` process without its own dispatcher it shows little: messages stay in the process that delivered them. */
-function sandboxOf(config: Config, inboxes: readonly (SandboxInbox | null)[]): SandboxInbox | null {
+function joinInboxes(config: Config, inboxes: readonly (SandboxInbox | null)[]): SandboxInbox | null {
   return config.providers === "live" ? null : joinedInbox(inboxes.filter((inbox) => inbox !== null));
 }
 

@@ -69,7 +69,7 @@ export class QueueMetrics {
   private show(depths: QueueFacts["depths"]): void {
     const { clock, telemetry, channels } = this.ports;
     const nowMs = clock.nowMs();
-    const ageOf = (sinceMs: number | null) => (sinceMs === null ? 0 : Math.max(0, nowMs - sinceMs) / 1000);
+    const toAge = (sinceMs: number | null) => (sinceMs === null ? 0 : Math.max(0, nowMs - sinceMs) / 1000);
     const jobs: Series[] = [];
     const ages: Series[] = [];
     const tenants: WaitingQueue[] = [];
@@ -81,7 +81,7 @@ export class QueueMetrics {
         for (const waits of QUEUE_WAITS) {
           const sum = ofChannel.filter((each) => each.waits === waits).reduce(added, NOTHING);
           jobs.push([{ ...labels, waits }, sum.jobs]);
-          ages.push([{ ...labels, waits }, ageOf(sum.oldestMs)]);
+          ages.push([{ ...labels, waits }, toAge(sum.oldestMs)]);
         }
       }
     }
@@ -99,17 +99,17 @@ export class QueueMetrics {
     );
     telemetry.series(
       "event_store_lag_seconds",
-      perShard(({ oldestEventMs }) => ageOf(oldestEventMs)),
+      perShard(({ oldestEventMs }) => toAge(oldestEventMs)),
     );
     const top = tenants.sort((a, b) => b.jobs - a.jobs).slice(0, TENANTS_MAX);
-    const labelsOf = ({ tenantId: tenant, channel, waits }: WaitingQueue) => ({ tenant, channel, waits });
+    const toLabels = ({ tenantId: tenant, channel, waits }: WaitingQueue) => ({ tenant, channel, waits });
     telemetry.series(
       "tenant_queue_jobs",
-      top.map((each) => [labelsOf(each), each.jobs]),
+      top.map((each) => [toLabels(each), each.jobs]),
     );
     telemetry.series(
       "tenant_queue_oldest_age_seconds",
-      top.map((each) => [labelsOf(each), ageOf(each.oldestMs)]),
+      top.map((each) => [toLabels(each), toAge(each.oldestMs)]),
     );
   }
 }

@@ -7,7 +7,7 @@ import { type AnyDb, Database } from "../storage/postgres/database.ts";
 import { readIdentity } from "../storage/registry-identity.ts";
 import { countOlder, resealColumn } from "../storage/sealed-column.ts";
 import { Vault } from "../storage/vault.ts";
-import { sealedColumnsOf } from "./app-channel.ts";
+import { listSealedColumns } from "./app-channel.ts";
 import { CHANNELS } from "./channels.ts";
 import type { ControlTask } from "./control-socket.ts";
 import { masterKeyIds } from "./start-checks.ts";
@@ -38,7 +38,7 @@ export async function rotateKeys(config: Config, db: AnyDb, say: (line: string) 
   }
   const vault = new Vault(config.masterKeys, systemRandom);
   const database = new Database(db, systemClock);
-  const columns = sealedColumnsOf(CHANNELS);
+  const columns = listSealedColumns(CHANNELS);
   let [resealed, unopened, older] = [0, 0, 0];
   for (const column of columns) {
     const of = await countOlder(database, vault, column);

@@ -119,7 +119,7 @@ export function foreignKey(noted: string, what: string): ConfigurationError {
 }
 
 async function requireFitness(inspection: RedisInspection, { redis }: Config, telemetry: Telemetry): Promise<void> {
-  const { problems, warnings } = fitnessOf(await inspection.servers(), redis?.kind === "cluster");
+  const { problems, warnings } = checkFitness(await inspection.servers(), redis?.kind === "cluster");
   if (problems.length > 0) throw new ConfigurationError(...problems);
   for (const warning of warnings) telemetry.log("warn", warning);
 }
@@ -254,17 +254,17 @@ interface Fitness {
 const VERSION_MIN = 7;
 
 /** Whether these servers can keep the promise of a 202. `asCluster`: REDIS_URL names several. */
-export function fitnessOf(servers: readonly RedisFacts[], asCluster: boolean): Fitness {
+export function checkFitness(servers: readonly RedisFacts[], asCluster: boolean): Fitness {
   const versions = new Set(servers.map(({ version }) => version ?? "of an unknown version"));
   const kind = asCluster ? `cluster of ${servers.length} masters` : "one server";
   return {
-    problems: servers.flatMap((server) => problemsOf(server, asCluster)),
-    warnings: servers.flatMap((server) => warningsOf(server, asCluster)),
+    problems: servers.flatMap((server) => findProblems(server, asCluster)),
+    warnings: servers.flatMap((server) => findWarnings(server, asCluster)),
     summary: `${kind}, Redis ${[...versions].join(", ")}`,
   };
 }
 
-function problemsOf(server: RedisFacts, asCluster: boolean): readonly string[] {
+function findProblems(server: RedisFacts, asCluster: boolean): readonly string[] {
   const at = `Redis at ${server.place}`;
   const problems: string[] = [];
   if (server.version !== null && Number.parseInt(server.version, 10) < VERSION_MIN) {
@@ -287,7 +287,7 @@ function problemsOf(server: RedisFacts, asCluster: boolean): readonly string[] {
   return problems;
 }
 
-function warningsOf(server: RedisFacts, asCluster: boolean): readonly string[] {
+function findWarnings(server: RedisFacts, asCluster: boolean): readonly string[] {
   const at = `Redis at ${server.place}`;
   const warnings: string[] = [];
   if (server.hasAppendOnlyFile === null) {

@@ -154,7 +154,7 @@ export interface EventStoreOptions {
   readonly telemetry: Telemetry;
 }
 
-const namesOf = ({ channels }: Pick<EventStoreOptions, "channels">) => channels.map(({ name }) => name);
+const listNames = ({ channels }: Pick<EventStoreOptions, "channels">) => channels.map(({ name }) => name);
 
 /** What a start's main process has of the server in its data folder. */
 export interface EmbeddedEventStore {
@@ -232,8 +232,8 @@ function emptyDefinition(folder: string): string | null {
 async function bringUp({ writer: client }: ClickHouseServer, options: EventStoreOptions): Promise<void> {
   const { config, clock } = options;
   const migrating = new ClickHouse({ client, clock, timeoutMs: MIGRATION_TIMEOUT_MS });
-  await migrateEventStore(migrating, targetOf(config), namesOf(options));
-  await settleForPowerCuts(migrating, targetOf(config));
+  await migrateEventStore(migrating, toTarget(config), listNames(options));
+  await settleForPowerCuts(migrating, toTarget(config));
 }
 
 /** The event store's database, in a child whose main process says where it is. */
@@ -244,14 +244,14 @@ export function joinEventStore(
   return eventStoreOver(connectClickHouse(address), options);
 }
 
-const targetOf = (config: Config) => ({ database: config.clickhouseDatabase, cluster: config.clickhouseCluster });
+const toTarget = (config: Config) => ({ database: config.clickhouseDatabase, cluster: config.clickhouseCluster });
 
 function eventStoreOver(
   clients: ClickHouseServer,
   options: Pick<EventStoreOptions, "config" | "channels" | "clock"> & { readonly gate?: WriteGate },
 ): OpenEventStore {
   const { config, clock, gate } = options;
-  const target = targetOf(config);
+  const target = toTarget(config);
   const over = (client: ClickHouseServer["writer"], timeoutMs = STATEMENT_TIMEOUT_MS) =>
     new ClickHouse({ client, clock, timeoutMs });
   const writing = new ClickHouse({
@@ -290,7 +290,7 @@ function eventStoreOver(
         clock,
         ...ports,
       }),
-    identity: () => eventStoreIdentity(reading, target, namesOf(options)),
+    identity: () => eventStoreIdentity(reading, target, listNames(options)),
     belonging: new EventStoreBelonging(reading, writing, target),
     close: () => clients.close(),
   };

@@ -15,7 +15,7 @@ import { type Clock, sleep, type Timer } from "../domain/clock.ts";
 import { ConfigurationError } from "../domain/errors.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { type DoorPorts, FrontDoor } from "../http/front-door.ts";
-import { mailHostOf } from "./email.ts";
+import { chooseMailHost } from "./email.ts";
 import { openListener } from "./open-listener.ts";
 import type { Shutdown } from "./shutdown.ts";
 
@@ -23,9 +23,9 @@ import type { Shutdown } from "./shutdown.ts";
 export async function startSubmission(config: Config, shutdown: Shutdown, ports: DoorPorts): Promise<string | null> {
   if (!config.roles.includes("smtp")) return null;
   const { clock, telemetry } = ports;
-  const { certificate, isSelfSigned, files } = await certificateOf(config);
+  const { certificate, isSelfSigned, files } = await loadCertificate(config);
   const server = new SubmissionServer({
-    hostName: mailHostOf(config),
+    hostName: chooseMailHost(config),
     certificate,
     isSelfSigned,
     ...mailDoor(ports),
@@ -82,7 +82,7 @@ interface Loaded {
   readonly files: CertificateFiles | null;
 }
 
-async function certificateOf({ home, submissionCertificate: cert, submissionKey: key }: Config): Promise<Loaded> {
+async function loadCertificate({ home, submissionCertificate: cert, submissionKey: key }: Config): Promise<Loaded> {
   if (cert === null || key === null) {
     return { certificate: await selfSigned(join(home, "smtp-certificate.pem")), isSelfSigned: true, files: null };
   }

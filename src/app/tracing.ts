@@ -26,7 +26,7 @@ export function startTracing(
   const exporter = openExporter(config, telemetry, { url: `${tracesUrl}/v1/traces`, version });
   // Among the last parts, so that what others do while they stop is still told.
   shutdown.add("stores", "traces", () => exporter.stop(LAST_TRACES_MS));
-  const sampler = samplerOf(config);
+  const sampler = createSampler(config);
   return { tracer: new SampledTracer({ sampler, clock: systemClock, random: systemRandom, exporter }) };
 }
 
@@ -40,7 +40,7 @@ function openExporter(
   return new OtlpExporter({ url, headers: tracesHeaders ?? {}, service, clock: systemClock, telemetry });
 }
 
-function samplerOf({ tracesSampler, tracesShare }: Config): Sampler {
+function createSampler({ tracesSampler, tracesShare }: Config): Sampler {
   const shares = { on: 1, off: 0, ratio: tracesShare };
   const kind = tracesSampler.endsWith("_on") ? "on" : tracesSampler.endsWith("_off") ? "off" : "ratio";
   return { followsCaller: tracesSampler.startsWith("parentbased_"), share: shares[kind] };

@@ -1,4 +1,4 @@
-import { sealedColumnsOf } from "../app/app-channel.ts";
+import { listSealedColumns } from "../app/app-channel.ts";
 import { CHANNELS } from "../app/channels.ts";
 import { requireShards } from "../app/open-registry.ts";
 import { masterKeyIds } from "../app/start-checks.ts";
@@ -81,12 +81,12 @@ async function adoptQueue(
   const marks = { [MARK_OF.registry]: String(registry.mark), [MARK_OF.event_store]: String(mark) };
   await inspection.meta.setAll({ ...belongings, mark: String(mark), ...marks });
   return [
-    ...Object.entries(belongings).map(([what, id]) => lineOf(what, id, before[what])),
+    ...Object.entries(belongings).map(([what, id]) => formatLine(what, id, before[what])),
     ...lostLines(registry.former, before["queue"]),
   ];
 }
 
-function lineOf(what: string, id: string, was: string | undefined): string {
+function formatLine(what: string, id: string, was: string | undefined): string {
   const name = what.replace("_", " ");
   return was === id ? `${name}: ${id}, as before` : `${name}: ${id} from now on (was: ${was ?? "none"})`;
 }
@@ -106,7 +106,7 @@ async function adoptRegistry(config: Config, queue: string, queueMark: number) {
     await requireSchema(db);
     await requireShards(db, config.shards);
     const vault = new Vault(config.masterKeys, systemRandom);
-    await requireMasterKeys(new Database(db, systemClock), vault, sealedColumnsOf(CHANNELS));
+    await requireMasterKeys(new Database(db, systemClock), vault, listSealedColumns(CHANNELS));
     const former = await readIdentity(db);
     const mark = Math.max(queueMark, former.mark);
     const [keyId = ""] = masterKeyIds(config);

@@ -3,10 +3,10 @@ import { access } from "node:fs/promises";
 import { connect } from "node:net";
 import { platformApple, realPushUrl } from "../app/apple.ts";
 import { CHANNELS } from "../app/channels.ts";
-import { nameServersOf } from "../app/email.ts";
+import { resolveNameServers } from "../app/email.ts";
 import { realGoogleUrls } from "../app/google.ts";
 import { requireShards } from "../app/open-registry.ts";
-import { fitnessOf, foreignKey, masterKeyIds } from "../app/start-checks.ts";
+import { checkFitness, foreignKey, masterKeyIds } from "../app/start-checks.ts";
 import { eventStoreSays, problemBetween, registrySays, type StoreSays } from "../app/store-belongings.ts";
 import { hasEmbeddedStore, openDatabase, openEventStore } from "../app/stores.ts";
 import { realWhatsappUrl } from "../app/whatsapp.ts";
@@ -56,7 +56,7 @@ export function providerParts(config: Config): Readonly<Record<string, () => Pro
     "mail server": () => tryMailServer(config),
     "spam filter": () => trySpamFilter(config),
     "mail log": () => tryMailLog(config),
-    "name servers": async () => (await nameServersOf(config)).join(", "),
+    "name servers": async () => (await resolveNameServers(config)).join(", "),
     WhatsApp: () => tryProvider(realWhatsappUrl(config)),
     "Google Wallet": () => tryProvider(realGoogleUrls(config).apiUrl),
     "Google tokens": () => tryProvider(realGoogleUrls(config).tokenUrl),
@@ -166,7 +166,7 @@ class StoreChecks {
     const common = { clock: systemClock, telemetry: this.telemetry };
     const inspection = await RedisInspection.open({ ...common, address, withinMs: WITHIN_MS });
     try {
-      const { problems, warnings, summary } = fitnessOf(await inspection.servers(), address.kind === "cluster");
+      const { problems, warnings, summary } = checkFitness(await inspection.servers(), address.kind === "cluster");
       if (problems.length > 0) throw new ConfigurationError(...problems);
       this.meta = await inspection.meta.read();
       const format = await inspection.meta.format();

@@ -27,7 +27,7 @@ export interface ServeOptions {
 /** Runs the roles until a signal asks it to stop or a part fails. */
 export async function serve(options: ServeOptions): Promise<number> {
   const { config, version } = options;
-  const place = placeOf(config);
+  const place = planPlace(config);
   const telemetry = processTelemetry(config, place.kind === "main" ? "main" : undefined);
   for (const doubt of doubtsAbout(config)) telemetry.log("warn", doubt);
   warnOfOpenFiles(config, place, telemetry);
@@ -60,7 +60,7 @@ export async function serve(options: ServeOptions): Promise<number> {
 }
 
 /** Whether the roles are spread over several processes. */
-function placeOf(config: Config): Place {
+function planPlace(config: Config): Place {
   const { roles, shards } = config;
   const wanted = config.processes ?? { total: Math.min(availableCores(), PROCESSES_MAX_DEFAULT) };
   const plan = planProcesses({ roles, wanted, hasStores: hasEmbeddedStore(config), shards });

@@ -1,5 +1,5 @@
 import { CHANNELS } from "../app/channels.ts";
-import { senderDomainOf } from "../app/email.ts";
+import { readSenderDomain } from "../app/email.ts";
 import { type OpenRegistry, openRegistry } from "../app/open-registry.ts";
 import { openDatabase } from "../app/stores.ts";
 import type { Config } from "../config/config.ts";
@@ -16,7 +16,7 @@ export async function withRegistry<T>(config: Config, act: (registry: OpenRegist
       channels: CHANNELS,
       db: database.db,
       shards: config.shards,
-      senderDomain: senderDomainOf(config),
+      senderDomain: readSenderDomain(config),
       vault: new Vault(config.masterKeys, systemRandom),
       clock: systemClock,
       random: systemRandom,

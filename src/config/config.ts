@@ -32,7 +32,7 @@ export function loadConfig(environment: Environment, beforeMaking: (config: Give
   const reader = new SettingsReader(environment);
   const values: Record<string, unknown> = {};
   const generated = Object.entries<Setting<unknown>>(SETTINGS).filter(([key, setting]) => {
-    const isGenerated = setting.generated !== undefined && textOf(environment, setting) === null;
+    const isGenerated = setting.generated !== undefined && readText(environment, setting) === null;
     if (!isGenerated) values[key] = reader.read(setting);
     return isGenerated;
   });
@@ -56,25 +56,25 @@ export function loadConfig(environment: Environment, beforeMaking: (config: Give
 /** The settings as a table in Markdown, for the documentation. */
 export function configTable(): string {
   const settings = Object.values<Setting<unknown>>(SETTINGS);
-  const rows = settings.map((setting) => `| \`${setting.name}\` | ${defaultOf(setting)} | ${setting.meaning} |`);
+  const rows = settings.map((setting) => `| \`${setting.name}\` | ${formatDefault(setting)} | ${setting.meaning} |`);
   return ["| name | default | meaning |", "|---|---|---|", ...rows].join("\n");
 }
 
 /** The data folder, without anything being made in it. Its default depends on the working directory. */
-export function homeOf(environment: Environment): string {
-  return resolve(textOf(environment, SETTINGS.home) ?? SETTINGS.home.default);
+export function readHome(environment: Environment): string {
+  return resolve(readText(environment, SETTINGS.home) ?? SETTINGS.home.default);
 }
 
 /** The data folder in which the registry should be and is not. Null: it is there, or on a server. Makes nothing. */
 export function folderWithoutRegistry(environment: Environment): string | null {
-  const home = homeOf(environment);
-  const isOnServer = textOf(environment, SETTINGS.databaseUrl) !== null;
+  const home = readHome(environment);
+  const isOnServer = readText(environment, SETTINGS.databaseUrl) !== null;
   return isOnServer || existsSync(join(home, "postgres")) ? null : home;
 }
 
 /** Whether the folder was chosen, rather than looked for where the command is run. */
 export function isHomeChosen(environment: Environment): boolean {
-  return textOf(environment, SETTINGS.home) !== null;
+  return readText(environment, SETTINGS.home) !== null;
 }
 
 /** Settings that work but should be changed: behind a proxy, others can reach a loopback address. */
@@ -97,7 +97,7 @@ class SettingsReader {
   constructor(private readonly environment: Environment) {}
 
   read(setting: Setting<unknown>): unknown {
-    const given = textOf(this.environment, setting);
+    const given = readText(this.environment, setting);
     const text = given ?? setting.default;
     if (text === null) return null;
     return this.parse(setting, text, given === null ? "unset" : `${setting.secret ? "set" : shown(text)}`);
@@ -231,7 +231,7 @@ function withConsequences(config: Config): Config {
   };
 }
 
-function textOf(environment: Environment, setting: Setting<unknown>): string | null {
+function readText(environment: Environment, setting: Setting<unknown>): string | null {
   return environment[setting.name]?.trim() || null;
 }
 
@@ -250,7 +250,7 @@ function shown(text: string): string {
 /** All of a URL, its scheme apart, or of what lacks one; a mailbox in brackets has no secret. */
 const BEFORE = /^(?:([A-Za-z][\w+.-]*:\/+)[^]*|[^<]*)/;
 
-function defaultOf(setting: Setting<unknown>): string {
+function formatDefault(setting: Setting<unknown>): string {
   if (setting.generated !== undefined) return `generated, in \`WAYBILL_HOME/${setting.generated.file}\``;
   return setting.default === null ? (setting.unset ?? "none") : `\`${setting.default}\``;
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Setting } from "./setting.ts";
-import { matching, TOKEN_CHARS_MIN, urlOf, wholeNumber } from "./values.ts";
+import { matching, parseUrl, TOKEN_CHARS_MIN, wholeNumber } from "./values.ts";
 
 /** Where the event store is, how long it keeps its data, and who else may read it. */
 export const EVENT_STORE_SETTINGS = {
@@ -11,7 +11,7 @@ export const EVENT_STORE_SETTINGS = {
     secret: true,
     meaning: "ClickHouse's HTTP address",
     expected: "http://host:8123 or https://host:8443",
-    parse: (text) => urlOf(text, ["http:", "https:"]),
+    parse: (text) => parseUrl(text, ["http:", "https:"]),
   },
   clickhouseUser: {
     name: "CLICKHOUSE_USER",

@@ -18,11 +18,11 @@ import {
   matching,
   nameServer,
   network,
-  oneOf,
+  parseChoice,
+  parseUrl,
   processCount,
   redisAddress,
   TOKEN_CHARS_MIN,
-  urlOf,
   webUrl,
   wholeNumber,
 } from "./values.ts";
@@ -67,7 +67,7 @@ export const SETTINGS = {
       "which roles this process plays; `maillog` is on by itself where `MAIL_LOG` is set, and `smtp` takes mail by SMTP " +
       "(docs/smtp.md)",
     expected: `a comma-separated selection of ${ROLES.join(", ")}`,
-    parse: (text) => distinct(list(text, (item) => oneOf(item, ROLES))),
+    parse: (text) => distinct(list(text, (item) => parseChoice(item, ROLES))),
   },
   processes: {
     name: "PROCESSES",
@@ -101,7 +101,7 @@ export const SETTINGS = {
       "whose the data folder may be: `self` is the user that Waybill runs as; `any` is for bind mounts and network file systems " +
       "that show another owner ([SECURITY.md](SECURITY.md))",
     expected: `one of ${HOME_OWNERS.join(", ")}`,
-    parse: (text) => oneOf(text, HOME_OWNERS),
+    parse: (text) => parseChoice(text, HOME_OWNERS),
   },
   redis: {
     name: "REDIS_URL",
@@ -127,7 +127,7 @@ export const SETTINGS = {
     secret: true,
     meaning: "PostgreSQL 15 or later",
     expected: "postgres://user:password@host:5432/database",
-    parse: (text) => urlOf(text, ["postgres:", "postgresql:"]),
+    parse: (text) => parseUrl(text, ["postgres:", "postgresql:"]),
   },
   ...EVENT_STORE_SETTINGS,
   operatorToken: {
@@ -204,7 +204,7 @@ export const SETTINGS = {
       "`live`, or `sandbox`: what has no address of its own below (`SMTP_URL`, `…_API_URL`, `APNS_URL`) is sent to stand-ins " +
       "in the process",
     expected: PROVIDERS.join(" or "),
-    parse: (text) => oneOf(text, PROVIDERS),
+    parse: (text) => parseChoice(text, PROVIDERS),
   },
   outboundAllow: {
     name: "OUTBOUND_ALLOW",
@@ -265,7 +265,7 @@ export const SETTINGS = {
     default: "builtin",
     meaning: "`off`, `builtin` or the URL of an rspamd worker",
     expected: "off, builtin or the URL of an rspamd worker like http://127.0.0.1:11333",
-    parse: (text) => oneOf(text, BUILTIN_SPAM_FILTERS) ?? urlOf(text, ["http:", "https:"]),
+    parse: (text) => parseChoice(text, BUILTIN_SPAM_FILTERS) ?? parseUrl(text, ["http:", "https:"]),
   },
   spamThreshold: {
     name: "SPAM_THRESHOLD",
@@ -295,7 +295,7 @@ export const SETTINGS = {
     default: "info",
     meaning: "`debug`, `info`, `warn` or `error`; JSON lines on a server, readable on a terminal",
     expected: LOG_LEVELS.join(", "),
-    parse: (text) => oneOf(text, LOG_LEVELS),
+    parse: (text) => parseChoice(text, LOG_LEVELS),
   },
   logJobs: {
     name: "LOG_JOBS",

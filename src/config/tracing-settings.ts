@@ -1,5 +1,5 @@
 import type { Setting } from "./setting.ts";
-import { inRange, list, matching, oneOf, webUrl } from "./values.ts";
+import { inRange, list, matching, parseChoice, webUrl } from "./values.ts";
 
 const SAMPLERS = [
   "parentbased_always_on",
@@ -67,7 +67,7 @@ export const TRACING_SETTINGS = {
       "which requests are traced: `always_on`, `always_off` or `traceidratio`; with `parentbased_` before it, a caller's " +
       "`traceparent` decides about its own requests",
     expected: SAMPLERS.join(", "),
-    parse: (text) => oneOf(text, SAMPLERS),
+    parse: (text) => parseChoice(text, SAMPLERS),
   },
   tracesShare: {
     name: "OTEL_TRACES_SAMPLER_ARG",

@@ -50,7 +50,7 @@ export function processCount(text: string): ProcessCount | undefined {
   const beside = { api: 0, dispatcher: 0 };
   for (const item of text.split(",")) {
     const [name = "", count = "", ...rest] = item.split("=").map((part) => part.trim());
-    const role = oneOf(name, ["api", "dispatcher"]);
+    const role = parseChoice(name, ["api", "dispatcher"]);
     const many = parse(count);
     if (role === undefined || many === undefined || rest.length > 0 || beside[role] > 0) return undefined;
     beside[role] = many;
@@ -63,7 +63,7 @@ export function webUrl(example: string) {
   return {
     expected: `a web address like ${example}`,
     parse: (text: string) => {
-      const url = urlOf(text, ["http:", "https:"]);
+      const url = parseUrl(text, ["http:", "https:"]);
       return url === undefined || /[?#]/.test(url) ? undefined : url.replace(/\/+$/, "");
     },
   };
@@ -77,7 +77,7 @@ export function matching(text: string, pattern: RegExp): string | undefined {
   return pattern.test(text) ? text : undefined;
 }
 
-export function oneOf<const T extends string>(text: string, choices: readonly T[]): T | undefined {
+export function parseChoice<const T extends string>(text: string, choices: readonly T[]): T | undefined {
   return choices.find((choice) => choice === text);
 }
 
@@ -97,14 +97,14 @@ export function distinct<T>(items: readonly T[] | undefined): readonly T[] | und
 }
 
 /** The text, if it is a URL with one of the protocols and a host. */
-export function urlOf(text: string, protocols: readonly string[]): string | undefined {
+export function parseUrl(text: string, protocols: readonly string[]): string | undefined {
   const url = URL.parse(text);
   const fits = url !== null && protocols.includes(url.protocol) && url.hostname !== "" && !/\s/.test(text);
   return fits ? text : undefined;
 }
 
 export function redisAddress(text: string): RedisLocation | undefined {
-  const urls = list(text, (item) => urlOf(item, ["redis:", "rediss:"]));
+  const urls = list(text, (item) => parseUrl(item, ["redis:", "rediss:"]));
   const [first, ...others] = urls ?? [];
   if (urls === undefined || first === undefined) return undefined;
   return others.length === 0 ? { kind: "url", url: first } : { kind: "cluster", urls };
@@ -136,7 +136,7 @@ export function mailbox(text: string): Mailbox | undefined {
 /** A network in CIDR notation; a bare address is a network of one. */
 export function network(text: string): string | undefined {
   const [address = "", prefix, ...rest] = text.split("/");
-  const bits = bitsOf(address);
+  const bits = countBits(address);
   if (bits === 0 || rest.length > 0) return undefined;
   const length = prefix ?? String(bits);
   return /^\d{1,3}$/.test(length) && Number(length) <= bits ? `${address}/${length}` : undefined;
@@ -154,7 +154,7 @@ export function nameServer(text: string): string | undefined {
 /** Of one label or more, the last of which is no number: that would be a mistyped address. */
 const HOST_NAME = /^(?!(?:.*\.)?\d+$)[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/;
 
-function bitsOf(address: string): 0 | 32 | 128 {
+function countBits(address: string): 0 | 32 | 128 {
   const family = isIP(address);
   if (family === 0) return 0;
   return family === 4 ? 32 : 128;
@@ -179,7 +179,7 @@ export function pemText(label: "CERTIFICATE" | "PRIVATE KEY") {
 /** A Google service account, from its JSON key or the path of the file that holds it. */
 export function serviceAccount(text: string): GoogleServiceAccount | undefined {
   const json = text.startsWith("{") ? text : fileText(text);
-  const account = json === undefined ? null : parseServiceAccount(jsonOf(json));
+  const account = json === undefined ? null : parseServiceAccount(parseJson(json));
   return account !== null && isRsaKey(account.privateKeyPem) ? account : undefined;
 }
 
@@ -201,7 +201,7 @@ function fileText(path: string): string | undefined {
   }
 }
 
-function jsonOf(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {

@@ -38,7 +38,7 @@ export class ClickHouseEventExport implements EventExport {
     for (let after: Key | null = null; !signal.aborted; ) {
       const bytes = await this.clickhouse.bytes(this.pieceSql(query, { after, line, rowsMax }));
       if (bytes.length === 0) return;
-      after = lastKeyOf(bytes, query.format);
+      after = readLastKey(bytes, query.format);
       yield bytes;
       // The last row has been read. Checking for newer events could go on forever for a tenant that is always busy.
       if (countLines(bytes) < rowsMax) return;
@@ -55,7 +55,7 @@ export class ClickHouseEventExport implements EventExport {
     const beyond = after === null ? "" : ` AND ${tenantId === null ? beyondKey(after) : `event_id > ${after.eventId}`}`;
     return `SELECT ${line}
 FROM ${this.target.database}.events
-WHERE ${rangeOf(query)}${beyond}
+WHERE ${formatRange(query)}${beyond}
 ORDER BY tenant_id, event_id
 LIMIT ${rowsMax}
 SETTINGS ${this.pieceSettings}
@@ -68,7 +68,7 @@ FORMAT TSVRaw`;
   toString(channel) AS channel, toString(event_type) AS event_type, result,
   toString(failure_class) AS failure_class
 FROM ${this.target.database}.events
-WHERE ${rangeOf(query)}
+WHERE ${formatRange(query)}
 ORDER BY tenant_id, event_id`;
   }
 
@@ -152,7 +152,7 @@ const LINE: Readonly<Record<Exclude<ExportFormat, "parquet">, RegExp>> = {
 };
 
 /** Throws `UnavailableError` if the answer does not end with a complete line: it then ends with an error's text. */
-function lastKeyOf(bytes: Buffer, format: ExportFormat): Key {
+function readLastKey(bytes: Buffer, format: ExportFormat): Key {
   assert(format !== "parquet", "Parquet has no lines");
   const end = bytes.length - 1;
   const line = bytes.toString("utf8", bytes.lastIndexOf("\n", end - 1) + 1, end);
@@ -171,7 +171,7 @@ function countLines(bytes: Buffer): number {
   return lines;
 }
 
-function rangeOf({ tenantId, fromEventId, toEventId }: ExportQuery): string {
+function formatRange({ tenantId, fromEventId, toEventId }: ExportQuery): string {
   for (const id of [fromEventId, toEventId]) assert(Number.isSafeInteger(id) && id >= 0, "a range of events has ends");
   const range = `event_id >= ${fromEventId} AND event_id < ${toEventId}`;
   return tenantId === null ? range : `tenant_id = '${tenantId}' AND ${range}`;

@@ -66,7 +66,7 @@ SETTINGS ${this.settings}`,
   async marks(positions: readonly EventPosition[]): Promise<ReadonlyMap<string, number>> {
     const marks = new Map<string, number>();
     for (let at = 0; at < positions.length; at += MARKS_PER_STATEMENT) {
-      for (const [tenantId, mark] of await this.lastOf(positions.slice(at, at + MARKS_PER_STATEMENT))) {
+      for (const [tenantId, mark] of await this.findLast(positions.slice(at, at + MARKS_PER_STATEMENT))) {
         marks.set(String(tenantId), readInteger(mark));
       }
     }
@@ -74,7 +74,7 @@ SETTINGS ${this.settings}`,
   }
 
   /** Each part reads one row, however many are behind the position. */
-  private lastOf(positions: readonly EventPosition[]): Promise<readonly (readonly unknown[])[]> {
+  private findLast(positions: readonly EventPosition[]): Promise<readonly (readonly unknown[])[]> {
     const parts = positions.map(
       (_, at) => `SELECT toString(tenant_id) AS tenant, event_id AS last FROM (
   SELECT tenant_id, event_id FROM ${this.target.database}.events

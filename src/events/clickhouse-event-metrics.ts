@@ -49,7 +49,7 @@ export class ClickHouseEventMetrics implements EventMetrics {
 
   /** At least as many as there are; the ends of the range are whole hours. */
   private async count(query: MetricsQuery): Promise<number> {
-    const { from, to } = edgesOf(query);
+    const { from, to } = formatEdges(query);
     const [row] = await this.clickhouse.rows(
       `SELECT sum(events) FROM ${this.target.database}.events_hourly
 WHERE ${mine(query)} AND hour >= toStartOfHour(${from}) AND hour < ${to} SETTINGS ${this.settings()}`,
@@ -58,9 +58,9 @@ WHERE ${mine(query)} AND hour >= toStartOfHour(${from}) AND hour < ${to} SETTING
   }
 
   private ofSums(query: MetricsQuery): string {
-    const { from, to } = edgesOf(query);
+    const { from, to } = formatEdges(query);
     return this.summed(
-      `SELECT ${startOf(query, "hour")} AS at, ${query.group === "channel" ? "toString(channel)" : "''"} AS grouped, event_type, machine, events
+      `SELECT ${formatStart(query, "hour")} AS at, ${query.group === "channel" ? "toString(channel)" : "''"} AS grouped, event_type, machine, events
 FROM ${this.target.database}.events_hourly
 WHERE ${mine(query)} AND hour >= ${from} AND hour < ${to}`,
     );
@@ -68,10 +68,10 @@ WHERE ${mine(query)} AND hour >= ${from} AND hour < ${to}`,
 
   private ofEvents(query: MetricsQuery): string {
     const { database } = this.target;
-    const { from, to } = edgesOf(query);
+    const { from, to } = formatEdges(query);
     const id = (edge: string) => `(toUnixTimestamp(${edge}) * 1000 - 1735689600000) * 4096`;
     const range = `${mine(query)} AND event_id >= ${id(from)} AND event_id < ${id(to)}`;
-    const events = `SELECT job_id, event_type, machine, toString(channel) AS channel, ${startOf(query, EVENT_SECOND)} AS at, toUInt64(1) AS events
+    const events = `SELECT job_id, event_type, machine, toString(channel) AS channel, ${formatStart(query, EVENT_SECOND)} AS at, toUInt64(1) AS events
 FROM ${database}.events WHERE ${range}`;
     if (query.group === null || query.group === "channel") {
       return this.summed(
@@ -115,7 +115,7 @@ function mine({ tenantId, channel }: MetricsQuery): string {
 }
 
 /** [from, to) as instants. */
-function edgesOf({ from, to, timezone }: MetricsQuery): { readonly from: string; readonly to: string } {
+function formatEdges({ from, to, timezone }: MetricsQuery): { readonly from: string; readonly to: string } {
   const midnight = (unixMs: number) => {
     const day = new Date(Math.min(Math.max(unixMs, FIRST_MS), LAST_MS)).toISOString().slice(0, 10);
     return `toDateTime('${day} 00:00:00', '${timezone}')`;
@@ -124,7 +124,7 @@ function edgesOf({ from, to, timezone }: MetricsQuery): { readonly from: string;
 }
 
 /** The unix second at which the interval begins that contains the time; 0: there are no intervals. */
-function startOf({ interval, timezone }: MetricsQuery, time: string): string {
+function formatStart({ interval, timezone }: MetricsQuery, time: string): string {
   if (interval === null) return "toUInt32(0)";
   const zone = `'${timezone}'`;
   const starts: Readonly<Record<MetricInterval, string>> = {

@@ -337,15 +337,15 @@ class PageSpans {
 
   /** How many event ids below the upper end most likely hold a page of this kind. */
   of(kind: PageKind): number {
-    return this.spans.get(keyOf(kind)) ?? FIRST_SPAN;
+    return this.spans.get(toKey(kind)) ?? FIRST_SPAN;
   }
 
   /** Records that a page reached, or would have reached, this far below its upper end. */
   learn(kind: PageKind, reached: number): void {
-    remember(this.spans, { key: keyOf(kind), value: Math.max(SHORTEST_SPAN, 2 * reached), max: KINDS_MAX });
+    remember(this.spans, { key: toKey(kind), value: Math.max(SHORTEST_SPAN, 2 * reached), max: KINDS_MAX });
   }
 }
 
-function keyOf({ tenantId, channel, type }: PageKind): string {
+function toKey({ tenantId, channel, type }: PageKind): string {
   return `${tenantId} ${channel ?? ""} ${type ?? ""}`;
 }

@@ -97,7 +97,7 @@ export class ClickHouseEventWriter implements EventWriter {
   async write(token: string, rows: readonly StoredEventRow[], attempt: WriteAttempt = "new"): Promise<WriteOutcome> {
     if (attempt === "apart") return this.writeApart(token, rows);
     for (const row of rows) {
-      const fault = faultOf(row);
+      const fault = findFault(row);
       if (fault !== null) throw new RowsRefusedError(fault);
     }
     if (attempt === "again") return this.complete(token, rows);
@@ -181,7 +181,7 @@ export class ClickHouseEventWriter implements EventWriter {
   private async writeApart(token: string, rows: readonly StoredEventRow[]): Promise<WriteOutcome> {
     const refused = new Refused();
     for (const row of rows) {
-      const fault = faultOf(row);
+      const fault = findFault(row);
       if (fault !== null) refused.add(row, fault);
     }
     const writable = rows.filter((row) => !refused.has(row));
@@ -290,7 +290,7 @@ function isUndecided(error: unknown): boolean {
 }
 
 /** Why a row must not reach a statement, or null. */
-function faultOf({ tenantId, jobId, eventId }: StoredEventRow): string | null {
+function findFault({ tenantId, jobId, eventId }: StoredEventRow): string | null {
   if (!TENANT_ID.test(tenantId)) return "an event store row names no tenant";
   if (!isJobId(jobId)) return "an event store row names no job";
   if (!Number.isSafeInteger(eventId) || eventId < 0) return "an event id is no whole number below 2^53";

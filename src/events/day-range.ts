@@ -32,7 +32,7 @@ export function requireOrder({ fromMs, toMs }: DayRange): void {
 }
 
 /** The ids of the events in the range: [fromEventId, toEventId). */
-export function eventIdsOf({ fromMs, toMs }: DayRange): { readonly fromEventId: number; readonly toEventId: number } {
+export function toEventIds({ fromMs, toMs }: DayRange): { readonly fromEventId: number; readonly toEventId: number } {
   return { fromEventId: eventIdAt(fromMs), toEventId: eventIdAt(toMs + DAY_MS) };
 }
 

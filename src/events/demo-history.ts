@@ -151,12 +151,12 @@ class DemoFacts {
       success(attempts),
     );
     if (this.isRefused(job)) {
-      const error = `550 5.7.1 <${addressOf(job)}>: mail from this sender is blocked for its reputation`;
+      const error = `550 5.7.1 <${createAddress(job)}>: mail from this sender is blocked for its reputation`;
       return [sent, later(sent, "failed", this.between(1_000, 30_000), { error })];
     }
     if (this.chance(isOn(this.scene.badList, job.tenantId, job.daysBefore) ? 34 : 1.2)) {
       const { words, ...codes } = this.pick(BOUNCES);
-      const diagnostic = `${codes.code} ${codes.enhanced_code} <${addressOf(job)}>: ${words}`;
+      const diagnostic = `${codes.code} ${codes.enhanced_code} <${createAddress(job)}>: ${words}`;
       return [sent, later(sent, "bounced", this.between(1_000, 60_000), { ...codes, diagnostic })];
     }
     const delivered = later(sent, "delivered", this.chance(96) ? this.between(800, 9_000) : this.between(4e5, 5.4e6));
@@ -197,7 +197,7 @@ class DemoFacts {
     const { refusal } = this.scene;
     if (refusal === undefined || refusal.tenant !== job.tenantId) return false;
     const sinceMs = this.options.untilMs - refusal.daysBefore * DAY_MS + refusal.fromHour * 3_600_000;
-    return job.acceptedAtMs >= sinceMs && addressOf(job).endsWith(`@${refusal.domain}`);
+    return job.acceptedAtMs >= sinceMs && createAddress(job).endsWith(`@${refusal.domain}`);
   }
 
   /** True so often in a hundred. */
@@ -241,7 +241,7 @@ const BOUNCES = [
 const DOMAINS = ["example.com", "example.com", "example.net", "example.org"] as const;
 
 /** From the job's id, so that no other fact depends on it. */
-function addressOf({ jobId }: Job): string {
+function createAddress({ jobId }: Job): string {
   const reader = Number.parseInt(jobId.slice(-4), 16);
   return `reader${reader}@${DOMAINS[reader % DOMAINS.length] ?? DOMAINS[0]}`;
 }
@@ -254,13 +254,13 @@ const success = (attempts: number) => ({ status: "success", attempts, result: {}
 
 function ended(job: Job, type: EventType, afterMs: number, finished: FinishedJob): Fact {
   const { acceptedAtMs, template, daysBefore: _, ...own } = job;
-  const recipient = job.channel === "email" ? { recipient: addressOf(job) } : {};
+  const recipient = job.channel === "email" ? { recipient: createAddress(job) } : {};
   const atMs = Math.floor(acceptedAtMs + afterMs);
   return {
     ...own,
     type,
     result: finished.result,
-    finished: { ...finished, template, ...recipient, ...triesOf(job, finished, atMs), ...TAGS[template] },
+    finished: { ...finished, template, ...recipient, ...createTries(job, finished, atMs), ...TAGS[template] },
     atMs,
   };
 }
@@ -277,7 +277,7 @@ const TAGS: Readonly<Record<string, Pick<FinishedJob, "tags">>> = {
 };
 
 /** One a counted attempt, 20 seconds apart; from the job's id alone, as its address. */
-function triesOf({ jobId, channel }: Job, { status, attempts, result }: FinishedJob, endedAtMs: number) {
+function createTries({ jobId, channel }: Job, { status, attempts, result }: FinishedJob, endedAtMs: number) {
   if (attempts === 0) return {};
   const relay = RELAYS[channel] ?? "";
   const ms = 20 + (Number.parseInt(jobId.slice(-3), 16) % 400);

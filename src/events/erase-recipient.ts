@@ -7,7 +7,7 @@ import { TENANT_ID } from "../domain/tenants/tenant.ts";
 import type { ClickHouse } from "./clickhouse.ts";
 import { sealedTarget } from "./failed-payloads.ts";
 import { eventLimits } from "./limits.ts";
-import { quotesOf } from "./recipient-quotes.ts";
+import { quoteRecipient } from "./recipient-quotes.ts";
 import { type EventStoreTarget, localName, onCluster } from "./schema/table.ts";
 import { selectSettings } from "./statement-settings.ts";
 
@@ -43,7 +43,7 @@ export class RecipientErasure implements HistoryErasure {
 
   async eraseRecipient(tenantId: string, recipient: string): Promise<ErasedHistory> {
     assert(TENANT_ID.test(tenantId), "an erasure belongs to a tenant");
-    const found = await this.jobsOf(tenantId, recipient);
+    const found = await this.findJobs(tenantId, recipient);
     const jobs = found.slice(0, JOBS_MAX);
     assert(jobs.every(isJobId), "ids become part of a statement");
     let [finishedJobs, events] = [0, 0];
@@ -58,7 +58,7 @@ export class RecipientErasure implements HistoryErasure {
     return { finishedJobs, events, payloads, isComplete: isDone && found.length <= JOBS_MAX };
   }
 
-  private async jobsOf(tenantId: string, recipient: string): Promise<readonly string[]> {
+  private async findJobs(tenantId: string, recipient: string): Promise<readonly string[]> {
     const { database } = this.options.target;
     // Former releases masked `events_by_type` last, and may have stopped before it.
     const rows = await this.options.reading.rows(
@@ -71,7 +71,7 @@ export class RecipientErasure implements HistoryErasure {
   SELECT job_id FROM ${database}.events_by_type WHERE tenant_id = {tenant:String} AND ${quoting("result")}
 ) LIMIT ${JOBS_MAX + 1}
 SETTINGS ${this.settings()}`,
-      { tenant: tenantId, hash: this.options.recipients.hashRecipient(recipient), ...quotesOf(recipient) },
+      { tenant: tenantId, hash: this.options.recipients.hashRecipient(recipient), ...quoteRecipient(recipient) },
     );
     return rows.map(([jobId]) => String(jobId));
   }
@@ -94,7 +94,7 @@ SETTINGS ${this.settings()}`,
 WHERE tenant_id = {tenant:String} AND (${quoting("row")} OR ${quoting("fault")})
 LIMIT ${ROWS_MAX}
 SETTINGS ${this.settings()}`,
-      { tenant: tenantId, ...quotesOf(recipient) },
+      { tenant: tenantId, ...quoteRecipient(recipient) },
     );
     const tokens = rows.map(([token]) => String(token)).filter((token) => /^[A-Za-z0-9:_./-]{1,200}$/.test(token));
     if (tokens.length === 0) return;

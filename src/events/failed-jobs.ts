@@ -51,7 +51,7 @@ export class ClickHouseFailedJobs implements FailedJobs {
     const rows = await clickhouse.rows(
       `SELECT channel, status, attempts, result, attempts_log, began, job_id
 FROM ${target.database}.jobs
-WHERE tenant_id = {tenant:String} AND toUInt128(job_id) IN (${keysOf(jobIds)})
+WHERE tenant_id = {tenant:String} AND toUInt128(job_id) IN (${formatKeys(jobIds)})
 ORDER BY toUInt128(job_id) DESC, version DESC
 LIMIT 1 BY job_id
 SETTINGS ${this.settings}`,
@@ -96,7 +96,7 @@ SETTINGS ${this.settings}`,
     const rows = await clickhouse.rows(
       `SELECT job_id, body
 FROM ${sealedTarget(target).database}.failed_payloads
-WHERE tenant_id = {tenant:String} AND toUInt128(job_id) IN (${keysOf(jobs.map(({ jobId }) => jobId))})
+WHERE tenant_id = {tenant:String} AND toUInt128(job_id) IN (${formatKeys(jobs.map(({ jobId }) => jobId))})
   AND version >= {from:UInt64}
 ORDER BY toUInt128(job_id) DESC, version DESC
 LIMIT 1 BY job_id
@@ -112,6 +112,6 @@ SETTINGS ${this.settings}`,
   }
 }
 
-function keysOf(jobIds: readonly string[]): string {
+function formatKeys(jobIds: readonly string[]): string {
   return jobIds.map((jobId) => `toUInt128(toUUID('${jobId}'))`).join(", ");
 }

@@ -119,14 +119,14 @@ export function readContent(text: string): KeptContent | null {
     ...(typeof template === "string" && { template }),
     ...(isJsonObject(stored) && { stored: { sha256: String(stored["sha256"]), bytes: Number(stored["bytes"]) } }),
     ...(typeof traceparent === "string" && { traceparent }),
-    ...(Array.isArray(tags) && { tags: tags.filter(isJsonObject).map(tagOf) }),
+    ...(Array.isArray(tags) && { tags: tags.filter(isJsonObject).map(parseTag) }),
     ...(typeof topic === "string" && { topic }),
     ...(typeof dueMs === "number" && { dueMs }),
-    ...(isJsonObject(fallback) && { fallback: fallbackOf(fallback) }),
+    ...(isJsonObject(fallback) && { fallback: parseFallback(fallback) }),
   };
 }
 
-function fallbackOf({ mainJobId, number, afterMs, unless }: JsonObject): Fallback {
+function parseFallback({ mainJobId, number, afterMs, unless }: JsonObject): Fallback {
   const words = Array.isArray(unless) ? unless : [];
   return {
     mainJobId: String(mainJobId),
@@ -136,6 +136,6 @@ function fallbackOf({ mainJobId, number, afterMs, unless }: JsonObject): Fallbac
   };
 }
 
-function tagOf({ name, value }: JsonObject): Tag {
+function parseTag({ name, value }: JsonObject): Tag {
   return { name: String(name), value: String(value) };
 }

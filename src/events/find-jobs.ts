@@ -95,7 +95,7 @@ export function findJobs(
   filter: JobFilter,
   limit: number,
 ): Promise<FoundJobs> {
-  return pageOf(
+  return readPage(
     {
       waiting: () => queue.waitingJobs(tenant, filter),
       finished: () => finishedJobs.finished(tenant.tenantId, filter, limit),
@@ -113,7 +113,7 @@ export function findJobsAnywhere(
   filter: RecipientFilter,
   limit: number,
 ): Promise<FoundJobs<FoundJobOfTenant>> {
-  return pageOf(
+  return readPage(
     {
       waiting: () => queue.waitingAnywhere(shards, filter),
       finished: () => finishedJobs.finishedAnywhere(filter, limit),
@@ -155,7 +155,7 @@ export async function findJobAnywhere(
  * P2. Pages are ranges of job ids, and a job keeps its id: no job is on two pages, and none falls between them.
  * P3. A page looks up a bounded number of records, and may end short. Jobs that cannot have the wanted status cost none.
  */
-async function pageOf<W extends QueuedJobSummary, S extends FinishedJobSummary, F extends FoundJob>(
+async function readPage<W extends QueuedJobSummary, S extends FinishedJobSummary, F extends FoundJob>(
   places: Places<W, S, F>,
   { status }: JobFilter,
   limit: number,

@@ -1,7 +1,7 @@
 import { type DeliveryEvent, type EventType, eventTimeMs } from "../domain/jobs/event.ts";
 import type { JobStatus } from "../domain/jobs/job.ts";
 import type { LaterEvents } from "../domain/jobs/job-search.ts";
-import { enumOf } from "../http/schemas.ts";
+import { enumSchema } from "../http/schemas.ts";
 
 /**
  * What became of a message. A status ends with its hand-over to the mail server or provider; an outcome follows what these
@@ -20,7 +20,7 @@ export const JOB_OUTCOMES = [
 ] as const;
 export type JobOutcome = (typeof JOB_OUTCOMES)[number];
 
-export const OutcomeSchema = enumOf(
+export const OutcomeSchema = enumSchema(
   JOB_OUTCOMES,
   "What became of it, as far as it is known: a job with the status `success` is `sent`, or what was reported after that " +
     "(`failed_later`: it was taken, and then given up). Of a message with copies, what is said of its `to_address`.",
@@ -38,7 +38,7 @@ const REPORTED: readonly (readonly [EventType, JobOutcome])[] = [
 export const REPORTED_TYPES: readonly EventType[] = REPORTED.map(([type]) => type);
 
 /** `later`: the types of the events after the one that ended the job. */
-export function outcomeOf(status: JobStatus, later: readonly EventType[]): JobOutcome {
+export function toOutcome(status: JobStatus, later: readonly EventType[]): JobOutcome {
   if (status !== "success") return status;
   return REPORTED.find(([type]) => later.includes(type))?.[1] ?? "sent";
 }
@@ -46,13 +46,13 @@ export function outcomeOf(status: JobStatus, later: readonly EventType[]): JobOu
 const ENDS: ReadonlySet<EventType> = new Set(["sent", "failed", "suppressed"]);
 
 /** The event that ended a job's present life, which began with the event `began`. */
-export function endOf(events: readonly DeliveryEvent[], began = 0): DeliveryEvent | null {
+export function findEnd(events: readonly DeliveryEvent[], began = 0): DeliveryEvent | null {
   return events.find(({ type, eventId }) => eventId > began && ENDS.has(type)) ?? null;
 }
 
 /** The types of the events after a job's end that are about its main recipient. */
 export function typesAfterEnd(events: readonly DeliveryEvent[], began = 0): readonly EventType[] {
-  const end = endOf(events, began);
+  const end = findEnd(events, began);
   if (end === null) return [];
   return events
     .filter(({ eventId, result }) => eventId > end.eventId && result["recipient"] === undefined)
@@ -61,7 +61,7 @@ export function typesAfterEnd(events: readonly DeliveryEvent[], began = 0): read
 
 /** When a job that has ended did, Unix time in ms. */
 export function endTimeMs(events: readonly DeliveryEvent[], began: number): number | null {
-  const end = endOf(events, began);
+  const end = findEnd(events, began);
   return end === null ? null : eventTimeMs(end.eventId);
 }
 
@@ -83,5 +83,5 @@ export async function withOutcomes<J extends Listed>(
     status === "success" && endEventId !== null ? [{ tenantId, jobId, endEventId }] : [],
   );
   const later = stored.length === 0 ? new Map<string, readonly EventType[]>() : await store.laterEvents(stored);
-  return jobs.map((job) => ({ job, outcome: outcomeOf(job.status, later.get(job.jobId) ?? job.later) }));
+  return jobs.map((job) => ({ job, outcome: toOutcome(job.status, later.get(job.jobId) ?? job.later) }));
 }

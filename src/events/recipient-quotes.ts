@@ -26,7 +26,7 @@ const BEFORE_NUMBER = `(?:^|[^0-9]|${IN_JSON}|%[0-9a-f]{2})(?:00)?`;
 const AFTER_NUMBER = "(?:$|[^0-9])";
 
 /** `recipient`: normalised (`normalisedRecipient`). */
-export function quotesOf(recipient: string): RecipientQuotes {
+export function quoteRecipient(recipient: string): RecipientQuotes {
   // Each level of JSON puts more backslashes before quotation marks and backslashes.
   const escaped = recipient.replace(/[\\^$.|?*+()[\]{}]/g, "\\$&").replace(/\\\\|"/g, "\\\\*$&");
   if (!recipient.includes("@")) {

@@ -22,7 +22,7 @@ export class TenantRemoval implements TenantHistory {
     const { cluster } = this.target;
     let isGone = true;
     for (const table of TABLES) {
-      const { database } = this.targetOf(table);
+      const { database } = this.findTarget(table);
       const rows = await this.rows(`SELECT 1 FROM ${database}.${table} WHERE tenant_id = {tenant:String} LIMIT 1`, {
         tenant: tenantId,
       });
@@ -39,7 +39,7 @@ export class TenantRemoval implements TenantHistory {
 
   private async isAsked(table: string, tenantId: string): Promise<boolean> {
     const { cluster } = this.target;
-    const { database } = this.targetOf(table);
+    const { database } = this.findTarget(table);
     const mutations = cluster === null ? "system.mutations" : `clusterAllReplicas('${cluster}', system.mutations)`;
     // The server lists it in its own form.
     const command = `%DELETE WHERE tenant_id = '${tenantId}'%`;
@@ -51,7 +51,7 @@ AND NOT is_done AND command LIKE {command:String} LIMIT 1`,
     return rows.length > 0;
   }
 
-  private targetOf(table: string): EventStoreTarget {
+  private findTarget(table: string): EventStoreTarget {
     return table === "failed_payloads" ? sealedTarget(this.target) : this.target;
   }
 

@@ -71,19 +71,19 @@ export function auditedPath(
 /** What a call says of itself and of its answer, without secrets. */
 export function auditedDetail(shown: AuditShown | undefined, body: unknown, answer: unknown): JsonObject {
   return {
-    ...(isJsonObject(body) ? { body: shownOf(body, shown?.body ?? []) } : null),
+    ...(isJsonObject(body) ? { body: hideMembers(body, shown?.body ?? []) } : null),
     ...(shown?.answer !== undefined && isJsonObject(answer) ? { answer: only(answer, shown.answer) } : null),
   };
 }
 
 /** The id of the tenant that a call made. */
-export function newTenantOf({ newTenant }: AuditShown = {}, answer: unknown): string | null {
+export function readNewTenant({ newTenant }: AuditShown = {}, answer: unknown): string | null {
   if (newTenant === undefined || !isJsonObject(answer)) return null;
   const id = answer[newTenant];
   return typeof id === "string" ? id : null;
 }
 
-function shownOf(body: JsonObject, names: readonly string[]): JsonObject {
+function hideMembers(body: JsonObject, names: readonly string[]): JsonObject {
   const others = Object.keys(body).filter((name) => !names.includes(name));
   const plain = others.filter((name) => PLAIN_NAME.test(name)).slice(0, NAMES_MAX);
   const hidden = plain.map((name) => [name, HIDDEN] as const);

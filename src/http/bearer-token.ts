@@ -10,13 +10,13 @@ export class BearerToken {
 
   /** Compares in constant time. Null: the request carries no token. */
   fits(authorization: string | null): boolean | null {
-    const given = bearerTokenOf(authorization);
+    const given = readBearerToken(authorization);
     return given === null ? null : timingSafeEqual(secretDigest(given), this.expected);
   }
 }
 
 /** The token that a request carries, or null. */
-export function bearerTokenOf(authorization: string | null): string | null {
+export function readBearerToken(authorization: string | null): string | null {
   return /^bearer +(\S+) *$/i.exec(authorization ?? "")?.[1] ?? null;
 }
 

@@ -54,7 +54,7 @@ export class BodyRoom {
 
   /** Throws an `ApiError` 429 or 503. */
   take(caller: Caller, bytes: number): void {
-    const key = keyOf(caller);
+    const key = toKey(caller);
     const share = (this.shares.get(key) ?? 0) + bytes;
     if (share > this.bytesMax / SHARES) throw this.shareFull(caller);
     if (this.taken + bytes > this.bytesMax) {
@@ -65,7 +65,7 @@ export class BodyRoom {
   }
 
   give(caller: Caller, bytes: number): void {
-    const key = keyOf(caller);
+    const key = toKey(caller);
     const share = (this.shares.get(key) ?? 0) - bytes;
     if (share > 0) this.shares.set(key, share);
     else this.shares.delete(key);
@@ -102,7 +102,7 @@ export class BodyHold {
 }
 
 /** One for all operators together, and one for all strangers. */
-export function keyOf(caller: Caller): string {
+export function toKey(caller: Caller): string {
   // No tenant slug starts with a slash.
   return typeof caller === "string" ? `/${caller}` : caller.tenantId;
 }

@@ -3,7 +3,7 @@ import type { ChannelName } from "../domain/jobs/job.ts";
 import type { ApiKey, Scope, Tenant } from "../domain/tenants/tenant.ts";
 import type { Json } from "../domain/texts/json.ts";
 import { ApiError } from "./api-error.ts";
-import { type AuditedCall, type AuditShown, auditedDetail, auditedPath, newTenantOf } from "./audit.ts";
+import { type AuditedCall, type AuditShown, auditedDetail, auditedPath, readNewTenant } from "./audit.ts";
 import { auditedCall } from "./audited-call.ts";
 import type { AnswerHeaders, Exchange } from "./exchange.ts";
 import type { Failure } from "./failures.ts";
@@ -209,7 +209,7 @@ export function operatorEndpoint<
     documentedBody: body.documented,
     async serve(door, exchange, params) {
       const named = readParams(declared, params);
-      const query = readQueryOf(declared, exchange);
+      const query = parseQuery(declared, exchange);
       const read = await body.read(door, exchange);
       const shown = read instanceof Uint8Array ? null : read;
       exchange.auditDetail = auditedDetail(declared.audit, shown, null);
@@ -219,7 +219,7 @@ export function operatorEndpoint<
       const answer = await declared.handle(call);
       if (!(answer instanceof Response)) {
         exchange.auditDetail = auditedDetail(declared.audit, shown, answer.body);
-        exchange.newTenantId = newTenantOf(declared.audit, answer.body);
+        exchange.newTenantId = readNewTenant(declared.audit, answer.body);
       }
       return toResponse(exchange, answer);
     },
@@ -254,7 +254,7 @@ export function tenantEndpoint<
 ): Endpoint {
   const body = bodyReader(declared.body);
   const { channel, queues = false, audit } = declared;
-  const effect = effectOf(declared);
+  const effect = getEffect(declared);
   const scope = declared.scope ?? (effect === "read" ? "read" : "manage");
   const isAudited = scope === "manage" && effect === "change";
   const { isPaced = isAudited } = declared;
@@ -266,9 +266,9 @@ export function tenantEndpoint<
     async serve(door, exchange, params) {
       const tenant = await door.authenticate(exchange, scope);
       await door.admit(exchange, tenant);
-      const key = keyOf(exchange);
+      const key = requireKey(exchange);
       if (channel !== undefined) (queues ? requireSending : requireChannel)(tenant, channel);
-      const query = readQueryOf(declared, exchange);
+      const query = parseQuery(declared, exchange);
       if (queues) door.refuseFullQueue(exchange, tenant);
       const read = await body.read(door, exchange);
       const named = readParams(declared, params);
@@ -330,11 +330,11 @@ export function endpoint<const A extends Answers>(
 }
 
 /** What a call does. */
-export function effectOf({ method, effect }: Pick<Declaration, "method" | "effect">): Effect {
+export function getEffect({ method, effect }: Pick<Declaration, "method" | "effect">): Effect {
   return effect ?? (method === "GET" ? "read" : "change");
 }
 
-function keyOf({ apiKey }: Exchange): ApiKey {
+function requireKey({ apiKey }: Exchange): ApiKey {
   if (apiKey === null) throw new Error("a tenant's call has no key");
   return apiKey;
 }
@@ -372,7 +372,7 @@ function readParams({ params }: { readonly params?: PathParameters }, raw: RawPa
 }
 
 /** Throws an `ApiError` 400, also for a parameter that the endpoint does not declare. */
-function readQueryOf({ query }: { readonly query?: QueryParameters }, { request }: Exchange): Record<string, unknown> {
+function parseQuery({ query }: { readonly query?: QueryParameters }, { request }: Exchange): Record<string, unknown> {
   const given: Readonly<Record<string, string | undefined>> = readQuery(request, Object.keys(query ?? {}));
   if (query === undefined) return {};
   return Object.fromEntries(Object.entries(query).map(([name, { read }]) => [name, read(given[name])]));

@@ -120,7 +120,7 @@ export interface Told {
 const ABOUT_MEMBERS: ReadonlySet<RefusalStatus> = new Set([400, 403, 422]);
 
 /** @param members The first parts of the names that the refused body and query can have. */
-export function toldOf({ status, message, code, param }: Refused, members: ReadonlySet<string>): Told {
+export function toTold({ status, message, code, param }: Refused, members: ReadonlySet<string>): Told {
   const named = param ?? (ABOUT_MEMBERS.has(status) ? memberAhead(message, members) : null);
   return { code: code ?? (status === 400 && named !== null ? "invalid_member" : codeOfStatus(status)), param: named };
 }

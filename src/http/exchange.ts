@@ -6,9 +6,9 @@ import type { JsonObject } from "../domain/texts/json.ts";
 import type { Span } from "../domain/tracing.ts";
 import { type ApiError, BodyGivenUp } from "./api-error.ts";
 import type { BodyHold, Caller } from "./body-room.ts";
-import { codeOfStatus, toldOf } from "./error-codes.ts";
+import { codeOfStatus, toTold } from "./error-codes.ts";
 import { LARGE_ANSWER_LENGTH, type LargeAnswer } from "./large-answers.ts";
-import { JSON_TYPE, PROBLEM_TYPE, problemOf, wantsProblem } from "./problem.ts";
+import { JSON_TYPE, PROBLEM_TYPE, toProblem, wantsProblem } from "./problem.ts";
 
 /** What bodies of requests may be encoded with (RFC 9110, 12.5.3). */
 const ACCEPTED_ENCODINGS = "gzip, identity";
@@ -97,7 +97,7 @@ export class Exchange {
 
   /** @param members The first parts of the names that the request's body and query can have. */
   error(error: ApiError, members: ReadonlySet<string> = NO_MEMBERS, headers?: AnswerHeaders): Response {
-    const { code, param } = toldOf(error, members);
+    const { code, param } = toTold(error, members);
     const extra: Record<string, string> = { ...headers, "x-error-code": code };
     if (error.status === 401) extra["www-authenticate"] = this.challenge;
     const waitSeconds = error.retryAfterSeconds ?? (error.status === 429 ? this.rate?.resetSeconds : undefined);
@@ -107,7 +107,7 @@ export class Exchange {
     const page = this.errorPage?.(error, extra) ?? null;
     if (page !== null) return page;
     if (!wantsProblem(this.request)) return this.json(error.status, { error: error.message, ...error.members }, extra);
-    return this.json(error.status, problemOf(error, { code, param }), { ...extra, "content-type": PROBLEM_TYPE });
+    return this.json(error.status, toProblem(error, { code, param }), { ...extra, "content-type": PROBLEM_TYPE });
   }
 
   /** An answer without a body, or with one that is not JSON. */

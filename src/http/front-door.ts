@@ -13,7 +13,7 @@ import type { KeyHolder, Scope, Tenant, TenantDirectory } from "../domain/tenant
 import { type Tracer, traceInLog } from "../domain/tracing.ts";
 import { ApiError } from "./api-error.ts";
 import type { AuditLog } from "./audit.ts";
-import { bearerTokenOf } from "./bearer-token.ts";
+import { readBearerToken } from "./bearer-token.ts";
 import type { Caller } from "./body-room.ts";
 import { CallerAddresses } from "./caller-addresses.ts";
 import { CHANGES_PER_SECOND, ChangePace } from "./change-pace.ts";
@@ -179,7 +179,7 @@ export class FrontDoor {
    * scope that the call needs.
    */
   async authenticate(exchange: Exchange, scope: Scope): Promise<Tenant> {
-    const found = this.holderOf(exchange);
+    const found = this.findHolder(exchange);
     const holder = found instanceof Promise ? await found : found;
     if (holder === null)
       throw new ApiError("invalid_api_key", "the API key is missing or unknown: send it as X-API-Key");
@@ -214,8 +214,8 @@ export class FrontDoor {
   }
 
   /** The tenant that the API key belongs to, and what the key allows; or null. It is in `X-API-Key`, or a Bearer token. */
-  holderOf({ request: { headers } }: Exchange): KeyHolder | null | Promise<KeyHolder | null> {
-    const apiKey = headers.get("x-api-key") ?? bearerTokenOf(headers.get("authorization"));
+  findHolder({ request: { headers } }: Exchange): KeyHolder | null | Promise<KeyHolder | null> {
+    const apiKey = headers.get("x-api-key") ?? readBearerToken(headers.get("authorization"));
     if (apiKey === null || apiKey === "" || apiKey.length > API_KEY_CHARS_MAX) return null;
     return this.ports.directory.byApiKey(apiKey);
   }

@@ -8,7 +8,7 @@ import {
   type DocumentedBody,
   type Endpoint,
   type Example,
-  effectOf,
+  getEffect,
 } from "./endpoint.ts";
 import { ERROR_CODES } from "./error-codes.ts";
 import {
@@ -44,13 +44,15 @@ export function openApiDocument(
   // This app serves nothing: the plugin only reads its routes.
   const described = new Elysia();
   for (const endpoint of endpoints) {
-    described.route(endpoint.method, pathOf(endpoint), () => "", { detail: operationOf(endpoint, components) });
+    described.route(endpoint.method, formatPath(endpoint), () => "", {
+      detail: describeOperation(endpoint, components),
+    });
   }
   const { paths } = toOpenAPISchema(described, { staticFile: false });
   for (const endpoint of endpoints) {
-    const operation: unknown = Reflect.get(paths[pathOf(endpoint)] ?? {}, endpoint.method.toLowerCase());
+    const operation: unknown = Reflect.get(paths[formatPath(endpoint)] ?? {}, endpoint.method.toLowerCase());
     // The plugin knows at most the names of parameters.
-    if (isJsonObject(operation)) Object.assign(operation, { parameters: parametersOf(endpoint) });
+    if (isJsonObject(operation)) Object.assign(operation, { parameters: describeParameters(endpoint) });
   }
   return {
     openapi: "3.1.0",
@@ -69,7 +71,7 @@ export function openApiDocument(
 }
 
 /** The path in OpenAPI syntax. The plugin would take an ending such as `.gif` for part of a parameter's name. */
-function pathOf({ path }: Pick<Endpoint, "path">): string {
+function formatPath({ path }: Pick<Endpoint, "path">): string {
   return path.replace(/:(\w+)/g, "{$1}");
 }
 
@@ -140,13 +142,13 @@ const LIMITED: JsonObject = {
   RateLimit: { $ref: "#/components/headers/RateNow" },
 };
 
-function operationOf(endpoint: Endpoint, components: Components): JsonObject {
+function describeOperation(endpoint: Endpoint, components: Components): JsonObject {
   const { operation, tag, summary, caller, answers, documentedBody } = endpoint;
-  const description = descriptionOf(endpoint);
+  const description = joinDescription(endpoint);
   const successes = Object.entries(answers).map(
-    ([status, answer]) => [status, answerOf(answer, caller, components)] as const,
+    ([status, answer]) => [status, describeAnswer(answer, caller, components)] as const,
   );
-  const failures = Object.entries(failuresOf(endpoint)).map(
+  const failures = Object.entries(listFailures(endpoint)).map(
     ([status, one]) => [status, components.failure(one)] as const,
   );
   return {
@@ -155,13 +157,13 @@ function operationOf(endpoint: Endpoint, components: Components): JsonObject {
     summary,
     ...(description === undefined ? null : { description }),
     security: (endpoint.security ?? SECURITY_OF[caller]).map((name) => (name === null ? {} : { [name]: [] })),
-    ...(documentedBody === undefined ? null : { requestBody: bodyOf(documentedBody, components) }),
+    ...(documentedBody === undefined ? null : { requestBody: describeBody(documentedBody, components) }),
     responses: Object.fromEntries<Json>([...successes, ...failures]),
   };
 }
 
 /** With the scope that a tenant's key needs. */
-function descriptionOf({ description, scope }: Endpoint): string | undefined {
+function joinDescription({ description, scope }: Endpoint): string | undefined {
   if (scope === undefined) return description;
   return `${description === undefined ? "" : `${description} `}Needs a key with the scope \`${scope}\`.`;
 }
@@ -173,7 +175,7 @@ const SECURITY_OF: Readonly<Record<CallerKind, readonly string[]>> = {
 };
 
 /** The failures that every endpoint of this kind shares, plus its own. */
-function failuresOf(endpoint: Endpoint): Readonly<Record<number, Failure>> {
+function listFailures(endpoint: Endpoint): Readonly<Record<number, Failure>> {
   const { caller, channel, documentedBody, fails = {} } = endpoint;
   const hasBody = documentedBody !== undefined;
   switch (caller) {
@@ -192,7 +194,7 @@ function failuresOf(endpoint: Endpoint): Readonly<Record<number, Failure>> {
       return {
         400: OPERATOR_BAD_REQUEST,
         401: OPERATOR_UNKNOWN,
-        ...(effectOf(endpoint) === "read" ? null : { 403: OPERATOR_FORBIDDEN }),
+        ...(getEffect(endpoint) === "read" ? null : { 403: OPERATOR_FORBIDDEN }),
         ...(hasBody
           ? {
               408: OPERATOR_TOO_SLOW,
@@ -209,23 +211,23 @@ function failuresOf(endpoint: Endpoint): Readonly<Record<number, Failure>> {
   }
 }
 
-function answerOf(answer: Answer, caller: CallerKind, components: Components): JsonObject {
+function describeAnswer(answer: Answer, caller: CallerKind, components: Components): JsonObject {
   const { description, schema, mediaType, otherTypes, isBinary = false, examples, headers = {} } = answer;
   const own = Object.entries(headers).map(
     ([name, says]) => [name, { description: says, schema: { type: "string" } }] as const,
   );
   const all = { ...(caller === "tenant" ? LIMITED : TRACED), ...Object.fromEntries(own) };
   const media = { schema, mediaType, otherTypes, isBinary, examples };
-  const content = contentOf(media, components);
+  const content = describeContent(media, components);
   return { description, headers: all, ...content };
 }
 
-function bodyOf(body: DocumentedBody, components: Components): JsonObject {
+function describeBody(body: DocumentedBody, components: Components): JsonObject {
   const { description, isOptional = false } = body;
   return {
     required: !isOptional,
     ...(description === undefined ? null : { description }),
-    ...contentOf(body, components),
+    ...describeContent(body, components),
   };
 }
 
@@ -237,20 +239,20 @@ interface Content {
   readonly examples?: Readonly<Record<string, Example>> | readonly [Json] | undefined;
 }
 
-function contentOf(content: Content, components: Components): JsonObject {
+function describeContent(content: Content, components: Components): JsonObject {
   const { schema, mediaType, otherTypes = [], isBinary = false, examples } = content;
   if (schema === null && mediaType === undefined) return {};
   const unparsed = { type: "string", ...(isBinary ? { format: "binary" } : null) };
   const shown = schema === null ? unparsed : components.schema(schema);
   // An operator's body has its example in its schema, which also checks it.
   const given = examples ?? exampleIn(schema);
-  const media = { schema: shown, ...examplesOf(given) };
+  const media = { schema: shown, ...describeExamples(given) };
   const types = [mediaType ?? "application/json"].flat().map((type) => [type, media] as const);
   const others = otherTypes.map((type) => [type, { schema: { type: "string" } }] as const);
   return { content: Object.fromEntries([...types, ...others]) };
 }
 
-function examplesOf(examples: Content["examples"]): JsonObject {
+function describeExamples(examples: Content["examples"]): JsonObject {
   if (examples === undefined) return {};
   if (isOne(examples)) return { example: examples[0] };
   return { examples: Object.fromEntries(Object.entries(examples).map(([name, example]) => [name, { ...example }])) };
@@ -266,7 +268,7 @@ function isOne(examples: Readonly<Record<string, Example>> | readonly [Json]): e
   return Array.isArray(examples);
 }
 
-function parametersOf({ params = {}, query = {}, headers = [] }: Endpoint): readonly JsonObject[] {
+function describeParameters({ params = {}, query = {}, headers = [] }: Endpoint): readonly JsonObject[] {
   const inPath = Object.entries(params).map(([name, { description, example }]) => ({
     name,
     in: "path",

@@ -56,7 +56,7 @@ function explain(errors: readonly ValueError[]): Explained {
   // A body of another kind has other fields, so the wrong kind is the error to report.
   const kind = errors.find(({ type }) => type === ValueErrorType.Literal);
   if (kind !== undefined) return ofField(kind, `must be ${expectation(kind)}`);
-  const unknown = [...new Set(first(everyError(errors), ERRORS_MAX).filter(isUnknownField).map(fieldOf))];
+  const unknown = [...new Set(first(everyError(errors), ERRORS_MAX).filter(isUnknownField).map(formatField))];
   const [param] = unknown;
   if (param !== undefined) {
     const names = unknown.slice(0, NAMES_MAX).join(", ");
@@ -72,7 +72,7 @@ function explain(errors: readonly ValueError[]): Explained {
 }
 
 function ofField(error: ValueError, what: string): Explained {
-  const param = fieldOf(error);
+  const param = formatField(error);
   return { message: `${param} ${what}`, param };
 }
 
@@ -99,7 +99,7 @@ function expectation({ schema, message }: ValueError): string {
 }
 
 /** Turns `/channels/0` into `channels[0]`. */
-function fieldOf({ path }: ValueError): string {
+function formatField({ path }: ValueError): string {
   const [name = "", ...inner] = path.slice(1).split("/");
   return [name.slice(0, 100), ...inner.map((part) => `[${part.slice(0, 100)}]`)].join("");
 }

@@ -3,7 +3,7 @@ import type { Clock } from "../domain/clock.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { type Operator, type OperatorAccount, type OperatorDirectory, ROOT } from "../domain/tenants/operator.ts";
 import { ApiError } from "./api-error.ts";
-import { bearerTokenOf, secretDigest } from "./bearer-token.ts";
+import { readBearerToken, secretDigest } from "./bearer-token.ts";
 import { type OperatorSessions, requireOwnPage } from "./operator-sessions.ts";
 
 const WINDOW_MS = 60_000;
@@ -58,10 +58,10 @@ export class OperatorGate {
    * known at the moment whose token it is. `addressOf` finds the address the request came from.
    */
   require(request: Request, addressOf: () => string | null): Operator {
-    const token = bearerTokenOf(request.headers.get("authorization"));
+    const token = readBearerToken(request.headers.get("authorization"));
     if (token !== null) return this.ofToken(token, addressOf).operator;
     const { sessions, clock, publicUrl } = this.ports;
-    const account = sessions.operatorOf(request, clock.nowMs(), (id) => this.byId(id));
+    const account = sessions.findOperator(request, clock.nowMs(), (id) => this.byId(id));
     if (account === null) throw unknownOperator();
     requireOwnPage(request, publicUrl);
     return account.operator;
@@ -88,7 +88,7 @@ export class OperatorGate {
   private countWrong(address: string | null): void {
     const { clock, telemetry } = this.ports;
     const nowMs = clock.monotonicMs();
-    const caller = networkOf(address);
+    const caller = toNetwork(address);
     const waitMs = this.failures.waitMs(caller, nowMs);
     if (waitMs > 0) {
       telemetry.count("operator_tokens_refused", { how: "slowed" });
@@ -112,7 +112,7 @@ function unknownOperator(): ApiError {
 }
 
 /** The network that counts as one caller: an IPv6 caller owns a whole /64. */
-export function networkOf(address: string | null): string {
+export function toNetwork(address: string | null): string {
   const plain = address?.replace(/^::ffff:(?=\d+\.)/i, "") ?? "";
   if (!plain.includes(":")) return plain;
   const [head = ""] = plain.split("::");

@@ -39,26 +39,26 @@ export class OperatorSessions {
     const [key] = this.keys;
     if (key === undefined) throw new Error("there is no key to sign sessions with");
     const endsMs = nowMs + SESSION_SECONDS * 1_000;
-    const tag = tagOf(key, { operatorId: id, endsMs }, tokenHash);
+    const tag = computeTag(key, { operatorId: id, endsMs }, tokenHash);
     return `v1.${id}.${endsMs}.${tag.toString("base64url")}`;
   }
 
   /** The operator whose session the request carries; null: it carries none, or it is over. `find` finds an operator by its id. */
-  operatorOf(request: Request, nowMs: number, find: (id: string) => OperatorAccount | null): OperatorAccount | null {
-    const claim = claimOf(request.headers.get("cookie"));
+  findOperator(request: Request, nowMs: number, find: (id: string) => OperatorAccount | null): OperatorAccount | null {
+    const claim = parseClaim(request.headers.get("cookie"));
     if (claim === null || claim.endsMs <= nowMs) return null;
     const account = find(claim.operatorId);
     if (account === null) return null;
-    const fits = this.keys.some((key) => timingSafeEqual(tagOf(key, claim, account.tokenHash), claim.tag));
+    const fits = this.keys.some((key) => timingSafeEqual(computeTag(key, claim, account.tokenHash), claim.tag));
     return fits ? account : null;
   }
 }
 
-function tagOf(key: Uint8Array, { operatorId, endsMs }: Omit<Claim, "tag">, tokenHash: string): Buffer {
+function computeTag(key: Uint8Array, { operatorId, endsMs }: Omit<Claim, "tag">, tokenHash: string): Buffer {
   return createHmac("sha256", key).update(`${operatorId}|${endsMs}|${tokenHash}`).digest();
 }
 
-function claimOf(cookies: string | null): Claim | null {
+function parseClaim(cookies: string | null): Claim | null {
   const prefix = `${SESSION_COOKIE}=`;
   const cookie = cookies
     ?.split(";")

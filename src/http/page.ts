@@ -50,7 +50,7 @@ export function wantsPage(request: Request): boolean {
 }
 
 /** The reader's preferred language among those that pages are written in. */
-export function languageOf(request: Request): Language {
+export function chooseLanguage(request: Request): Language {
   const known: string[] = [...LANGUAGES];
   const preferred = negotiator(request, "accept-language").language(known);
   return LANGUAGES.find((language) => language === preferred) ?? LANGUAGES[0];
@@ -78,8 +78,8 @@ export function pageAnswer(
   answer: { readonly status: number; readonly content: InLanguages<PageContent>; readonly extra?: AnswerHeaders },
 ): Response {
   const { status, content, extra } = answer;
-  const language = languageOf(exchange.request);
-  return exchange.body(status, documentOf(language, content[language]), {
+  const language = chooseLanguage(exchange.request);
+  return exchange.body(status, renderDocument(language, content[language]), {
     ...extra,
     ...door.ofPages,
     ...PAGE_HEADERS,
@@ -87,7 +87,7 @@ export function pageAnswer(
   });
 }
 
-function documentOf(language: Language, { title, main }: PageContent): string {
+function renderDocument(language: Language, { title, main }: PageContent): string {
   return html`<!doctype html>
 <html lang="${language}">
 <head>

@@ -1,7 +1,7 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import { TENANT_ID } from "../domain/tenants/tenant.ts";
 import { ApiError, about } from "./api-error.ts";
-import { enumOf } from "./schemas.ts";
+import { enumSchema } from "./schemas.ts";
 import { noSuch } from "./store-results.ts";
 
 /** A path parameter. */
@@ -50,7 +50,7 @@ export function queryChoice<const T extends string, const F extends T | null>(
 ): QueryParameter<T | F> {
   return {
     description,
-    schema: { ...enumOf(known), ...(absent === null ? null : { default: absent }) },
+    schema: { ...enumSchema(known), ...(absent === null ? null : { default: absent }) },
     read(text) {
       if (text === undefined) return absent;
       const match = known.find((value) => value === text);
@@ -94,14 +94,14 @@ export const paging = {
  * The path of a request's URL. Its authority is the caller's `Host`, which need not be one: `URL` refuses some of those, and of others
  * the server gives the path alone.
  */
-export function pathOf(url: string): string {
+export function readPath(url: string): string {
   const start = url.startsWith("/") ? 0 : url.indexOf("/", url.indexOf("://") + 3);
   const end = url.indexOf("?", start);
   return start === -1 ? "/" : url.slice(start, end === -1 ? undefined : end);
 }
 
-/** The query of a request's URL; compare `pathOf`. */
-export function queryOf(url: string): URLSearchParams {
+/** The query of a request's URL; compare `readPath`. */
+export function readQueryString(url: string): URLSearchParams {
   const at = url.indexOf("?");
   return new URLSearchParams(at === -1 ? "" : url.slice(at + 1));
 }
@@ -112,7 +112,7 @@ export function readQuery<Name extends string>(
   names: readonly Name[],
 ): Readonly<Partial<Record<Name, string>>> {
   const query: Partial<Record<Name, string>> = {};
-  for (const [given, value] of queryOf(request.url)) {
+  for (const [given, value] of readQueryString(request.url)) {
     const name = names.find((known) => known === given);
     if (name === undefined) {
       const known = names.length === 0 ? "there is none" : `known are ${names.join(", ")}`;

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import type { ApiError } from "./api-error.ts";
 import { ERROR_CODES, type ErrorCode, type Told } from "./error-codes.ts";
-import { enumOf } from "./schemas.ts";
+import { enumSchema } from "./schemas.ts";
 
 /*
  * Error bodies for programs that ask for them: RFC 9457, "Problem Details for HTTP APIs".
@@ -14,7 +14,7 @@ export const PROBLEM_TYPE = "application/problem+json";
 const CODES = Object.keys(ERROR_CODES) as ErrorCode[];
 
 export const ErrorCodeName = {
-  ...enumOf(CODES, "Why a call was refused, in one word for programs. Later releases have more."),
+  ...enumSchema(CODES, "Why a call was refused, in one word for programs. Later releases have more."),
   $id: "ErrorCode",
 };
 
@@ -35,7 +35,7 @@ export const Problem = Type.Object(
 );
 
 /** The body of a problem, with the further members of the error. */
-export function problemOf({ status, message, members }: ApiError, { code, param }: Told): object {
+export function toProblem({ status, message, members }: ApiError, { code, param }: Told): object {
   const { title } = ERROR_CODES[code];
   return {
     ...members,

@@ -80,7 +80,7 @@ export class Readiness {
     ]);
     const check = (async () => probe.check())().then(
       () => [],
-      (error: unknown) => partsOf(probe, error),
+      (error: unknown) => listParts(probe, error),
     );
     const found = await Promise.race([check, late]);
     answered.abort();
@@ -117,7 +117,7 @@ interface PartAway {
   readonly why: string;
 }
 
-function partsOf(probe: ReadinessProbe, error: unknown): readonly PartAway[] {
+function listParts(probe: ReadinessProbe, error: unknown): readonly PartAway[] {
   const why = error instanceof Error ? error.message : String(error);
   const parts = error instanceof PartsAwayError ? error.parts : [probe.name];
   return parts.map((part) => ({ part, why }));

@@ -2,7 +2,7 @@ import type { Clock, Timer } from "../domain/clock.ts";
 import { limits } from "../domain/limits.ts";
 import { RestedTurns } from "../domain/rested-turns.ts";
 import { ApiError, BodyGivenUp } from "./api-error.ts";
-import { BodyRoom, type Caller, keyOf, SMALL_BODY_BYTES } from "./body-room.ts";
+import { BodyRoom, type Caller, SMALL_BODY_BYTES, toKey } from "./body-room.ts";
 import type { Exchange } from "./exchange.ts";
 import { parseJson } from "./parse-json.ts";
 
@@ -85,7 +85,7 @@ export class RequestBodies {
     const makeRoom = (values: number) => {
       const all = bytes.length + values * BYTES_PER_VALUE;
       // A usual call has dozens of values, and is never kept out.
-      if (values * BYTES_PER_VALUE > SMALL_BODY_BYTES) this.holdOf(exchange).growTo(all);
+      if (values * BYTES_PER_VALUE > SMALL_BODY_BYTES) this.openHold(exchange).growTo(all);
     };
     const parsed = async () =>
       this.inTurn(exchange.caller, bytes.length, () => parseJson(bytes, bounds?.valuesMax, makeRoom));
@@ -158,7 +158,7 @@ export class RequestBodies {
 
   /** All in one array: in pieces, a body would take a hundred bytes for each of them beside its own. */
   private async stream(exchange: Exchange, { declared, bytesMax, expand }: Streaming): Promise<Uint8Array> {
-    const hold = this.holdOf(exchange);
+    const hold = this.openHold(exchange);
     if (declared !== null) hold.growTo(declared);
     const { body } = exchange.request;
     if (body === null) return new Uint8Array();
@@ -195,7 +195,7 @@ export class RequestBodies {
   }
 
   /** Released when the request is answered. */
-  private holdOf(exchange: Exchange) {
+  private openHold(exchange: Exchange) {
     exchange.bodyHold ??= this.room.open(exchange.caller);
     return exchange.bodyHold;
   }
@@ -418,12 +418,12 @@ export class LargeBodies {
    * of a request cannot be taken back.
    */
   refuseCrowd(caller: Caller): void {
-    if (this.turns.waiting(keyOf(caller)) >= WAITING_MAX) throw tooMuchWaits(caller);
+    if (this.turns.waiting(toKey(caller)) >= WAITING_MAX) throw tooMuchWaits(caller);
   }
 
   /** Runs the work when its turn comes. */
   inTurn<T>(caller: Caller, work: () => T | Promise<T>): Promise<T> {
-    return this.turns.inTurn(keyOf(caller), work);
+    return this.turns.inTurn(toKey(caller), work);
   }
 }
 

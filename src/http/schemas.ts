@@ -11,7 +11,7 @@ export const NextCursor = Type.Union([Type.String(), Type.Null()], {
 });
 
 /** One of a set of strings. For answers only; a body that is validated uses a union of literals. */
-export function enumOf<const T extends string>(values: readonly T[], description?: string) {
+export function enumSchema<const T extends string>(values: readonly T[], description?: string) {
   return Type.Unsafe<T>({ type: "string", enum: values, ...(description === undefined ? null : { description }) });
 }
 
@@ -85,12 +85,12 @@ function takesNull(schema: TSchema): boolean {
 }
 
 /** An object whose only member is a list. */
-export function listOf<const N extends string, S extends TSchema>($id: string, name: N, element: S) {
+export function listSchema<const N extends string, S extends TSchema>($id: string, name: N, element: S) {
   return Type.Object({ [name]: Type.Array(element) } as { [K in N]: ReturnType<typeof Type.Array<S>> }, { $id });
 }
 
 /** One page of a list, with the cursor of the next page. */
-export function pageOf<const N extends string, S extends TSchema>($id: string, name: N, element: S) {
+export function pageSchema<const N extends string, S extends TSchema>($id: string, name: N, element: S) {
   return Type.Object(
     { [name]: Type.Array(element), next_cursor: NextCursor } as { [K in N]: ReturnType<typeof Type.Array<S>> } & {
       next_cursor: typeof NextCursor;

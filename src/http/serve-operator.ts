@@ -1,7 +1,7 @@
 import { ApiError } from "./api-error.ts";
 import { auditedPath } from "./audit.ts";
 import { auditedCall } from "./audited-call.ts";
-import { type Endpoint, effectOf, type RawParameters } from "./endpoint.ts";
+import { type Endpoint, getEffect, type RawParameters } from "./endpoint.ts";
 import type { Exchange } from "./exchange.ts";
 import type { FrontDoor } from "./front-door.ts";
 
@@ -15,7 +15,7 @@ export async function serveOperator(
   { exchange, params }: { readonly exchange: Exchange; readonly params: RawParameters },
 ): Promise<Response> {
   const operator = door.requireOperator(exchange);
-  const effect = effectOf(endpoint);
+  const effect = getEffect(endpoint);
   if (effect !== "read" && operator.role !== "write") {
     throw new ApiError(
       "read_only_operator",

@@ -11,7 +11,7 @@ import type { Exchange } from "./exchange.ts";
 import { type DoorPorts, FrontDoor } from "./front-door.ts";
 import { memberNames } from "./member-names.ts";
 import { type InLanguages, type PageContent, pageAnswer, wantsPage } from "./page.ts";
-import { pathOf } from "./parameters.ts";
+import { readPath } from "./parameters.ts";
 import { serveOperator } from "./serve-operator.ts";
 import { CONNECTION_IDLE_SECONDS, serviceEndpoints } from "./service.ts";
 import { NOWHERE, startPage } from "./unrouted-pages.ts";
@@ -140,7 +140,7 @@ class Listener {
       port: at.port,
       fetch: (request, listening) => {
         // No byte is sent while the export's file is being written.
-        const seconds = this.slow.get(pathOf(request.url));
+        const seconds = this.slow.get(readPath(request.url));
         if (seconds !== undefined) listening.timeout(request, seconds);
         return this.answerCounted(request);
       },
@@ -235,13 +235,13 @@ class Unrouted {
   }
 
   async answer(request: Request): Promise<Response> {
-    const path = pathOf(request.url);
+    const path = readPath(request.url);
     const methods = this.methodsByPath.find(({ pattern }) => pattern.test(path))?.methods ?? [];
     if (request.method === "HEAD" && methods.includes("GET")) return this.head(request);
     return this.door.serve({ name: "unrouted" }, request, async (exchange) => {
       await this.guard(exchange, path);
       if (methods.length === 0) return this.nothingAt(exchange, path);
-      const allow = allowOf(methods);
+      const allow = formatAllow(methods);
       if (request.method === "OPTIONS") return exchange.body(204, null, { allow });
       const error = `${path} does not take ${request.method.slice(0, 20)}: it takes ${allow}`;
       return exchange.error(new ApiError(405, error), undefined, { allow });
@@ -273,7 +273,7 @@ class Unrouted {
     const isOperators = this.hasOperators && (path === "/dash/api" || path.startsWith("/dash/api/"));
     if (isOperators) return void this.door.requireOperator(exchange);
     if (!path.startsWith("/v1/")) return;
-    const holder = await this.door.holderOf(exchange);
+    const holder = await this.door.findHolder(exchange);
     if (holder !== null) await this.door.admit(exchange, holder.tenant);
   }
 }
@@ -286,7 +286,7 @@ function toPattern(path: string): RegExp {
   return new RegExp(`^${segments.join("/")}$`);
 }
 
-function allowOf(methods: readonly string[]): string {
+function formatAllow(methods: readonly string[]): string {
   const head = methods.includes("GET") ? ["HEAD"] : [];
   return [...methods, ...head, "OPTIONS"].join(", ");
 }

@@ -10,7 +10,7 @@ import { Exchange } from "./exchange.ts";
 import { failure, OPERATOR_INTERNAL_ERROR } from "./failures.ts";
 import type { FrontDoor, ServiceAnswerPorts } from "./front-door.ts";
 import { MetricsGate } from "./metrics-gate.ts";
-import { pathOf } from "./parameters.ts";
+import { readPath } from "./parameters.ts";
 import { Timestamp } from "./schemas.ts";
 
 const AwayParts = Type.Array(
@@ -185,7 +185,7 @@ export function serveService(ports: ServiceServerPorts, at: { readonly host: str
   ]);
   const answer = async (request: Request): Promise<Response> => {
     const exchange = new Exchange(request, ports.jobIds);
-    const work = known.get(pathOf(request.url));
+    const work = known.get(readPath(request.url));
     if (work === undefined)
       return exchange.error(new ApiError(404, "there is nothing at this address: the API is elsewhere"));
     if (request.method !== "GET" && request.method !== "HEAD") {

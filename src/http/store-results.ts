@@ -2,7 +2,7 @@ import type { Done, Full, Invalid, InvalidCursor, Missing, Named } from "../doma
 import { ApiError, about } from "./api-error.ts";
 
 /** What a store did. Throws the `ApiError` for a result that is the same answer at every endpoint. */
-export function resultOf<T>(result: Done<T> | Missing | Invalid | Full | InvalidCursor): T {
+export function requireResult<T>(result: Done<T> | Missing | Invalid | Full | InvalidCursor): T {
   switch (result.kind) {
     case "done":
       return result.value;

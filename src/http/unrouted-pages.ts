@@ -18,19 +18,19 @@ export function startPage(isServed: (path: string) => boolean): InLanguages<Page
     en: {
       title: "Waybill",
       main: html`<p>This is a messaging service. Other programs use it to send emails, chat messages and wallet passes.</p>
-${listOf(places, "en")}
+${renderList(places, "en")}
 <p class="soft">Did you follow a link in an email? Part of it is missing. Open the email and click the link again.</p>`,
     },
     es: {
       title: "Waybill",
       main: html`<p>Este es un servicio de mensajería. Otros programas lo usan para enviar correos electrónicos, mensajes de chat y pases para la cartera del móvil.</p>
-${listOf(places, "es")}
+${renderList(places, "es")}
 <p class="soft">¿Ha seguido un enlace de un correo? Le falta una parte. Abra el correo y pulse el enlace otra vez.</p>`,
     },
   };
 }
 
-function listOf(places: readonly Place[], language: keyof Place["name"]): Markup {
+function renderList(places: readonly Place[], language: keyof Place["name"]): Markup {
   return places.reduce((list, { path, name }) => html`${list}<p><a href="${path}">${name[language]}</a></p>`, html``);
 }
 

@@ -4,8 +4,8 @@ import type { JsonObject } from "../domain/texts/json.ts";
 import { ApiError } from "../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
 import { paging, type QueryParameter } from "../http/parameters.ts";
-import { pageOf, Timestamp } from "../http/schemas.ts";
-import { resultOf } from "../http/store-results.ts";
+import { pageSchema, Timestamp } from "../http/schemas.ts";
+import { requireResult } from "../http/store-results.ts";
 import type { AuditRepository } from "./audit-log.ts";
 
 const orNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
@@ -111,13 +111,13 @@ export function auditEndpoint({ audit }: { readonly audit: Pick<AuditRepository,
     answers: {
       200: {
         description: "One page.",
-        schema: pageOf("AuditPage", "rows", AuditRow),
+        schema: pageSchema("AuditPage", "rows", AuditRow),
         examples: [{ rows: [EXAMPLE], next_cursor: null }],
       },
     },
     async handle({ query: { operator, tenant, action, from, to, cursor, limit } }) {
       const filter = { operator, tenant, action, fromMs: from, toMs: to };
-      const { items, nextCursor } = resultOf(await audit.page(filter, cursor, limit));
+      const { items, nextCursor } = requireResult(await audit.page(filter, cursor, limit));
       return reply(200, { rows: items, next_cursor: nextCursor });
     },
   });

@@ -142,15 +142,15 @@ export class AuditRepository implements AuditLog {
       db
         .select()
         .from(audit)
-        .where(and(before, ...conditionsOf(filter)))
+        .where(and(before, ...toConditions(filter)))
         .orderBy(desc(audit.id))
         .limit(rowsToRead(limit)),
     );
-    return done(buildPage(rows, limit, { item: recordOf, cursor: ({ id }) => String(id) }));
+    return done(buildPage(rows, limit, { item: toRecord, cursor: ({ id }) => String(id) }));
   }
 }
 
-function conditionsOf({ operator, tenant, action, fromMs, toMs }: AuditFilter): readonly (SQL | undefined)[] {
+function toConditions({ operator, tenant, action, fromMs, toMs }: AuditFilter): readonly (SQL | undefined)[] {
   return [
     given(operator, (name) => eq(audit.operator, name)),
     given(tenant, (id) => eq(audit.tenantId, id)),
@@ -164,7 +164,7 @@ function given<T>(value: T | null | undefined, condition: (value: T) => SQL): SQ
   return value === null || value === undefined ? undefined : condition(value);
 }
 
-function recordOf(row: typeof audit.$inferSelect): AuditRecord {
+function toRecord(row: typeof audit.$inferSelect): AuditRecord {
   return {
     audit_id: row.id,
     at: row.at.toISOString(),

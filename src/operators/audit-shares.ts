@@ -27,7 +27,7 @@ export class AuditShares {
 
   /** The row that a call is counted in, which ended so and has the row `id`; null: it keeps that one. */
   sumFor(tenantId: string, { action, status, id }: { action: string; status: number; id: number }): number | null {
-    const share = this.shareOf(tenantId);
+    const share = this.findShare(tenantId);
     const kind = status >= 400 && status < 500 ? "refused" : "others";
     if (share.left[kind] > 0) {
       share.left[kind] -= 1;
@@ -39,7 +39,7 @@ export class AuditShares {
     return sum;
   }
 
-  private shareOf(tenantId: string): DayShare {
+  private findShare(tenantId: string): DayShare {
     const day = Math.floor(this.clock.nowMs() / DAY_MS);
     const known = this.days.get(tenantId);
     const share = known?.day === day ? known : { day, left: { ...ROWS_A_DAY }, sums: new Map<string, number>() };

@@ -116,8 +116,8 @@ async function build(): Promise<Bundle> {
       return { name: output.path.replace(/^.*\//, ""), mediaType, bytes, zipped: Bun.gzipSync(bytes) };
     }),
   );
-  const nameOf = (type: string): string => files.find(({ mediaType }) => mediaType === type)?.name ?? "";
-  const page = pageOf(`${ASSETS}/${nameOf("text/css")}`, `${ASSETS}/${nameOf("text/javascript")}`);
+  const findName = (type: string): string => files.find(({ mediaType }) => mediaType === type)?.name ?? "";
+  const page = renderPage(`${ASSETS}/${findName("text/css")}`, `${ASSETS}/${findName("text/javascript")}`);
   return {
     page,
     tag: `"${Bun.hash(page).toString(36)}"`,
@@ -125,7 +125,7 @@ async function build(): Promise<Bundle> {
   };
 }
 
-function pageOf(style: string, script: string): string {
+function renderPage(style: string, script: string): string {
   return `<!doctype html>
 <html lang="en">
 <head>

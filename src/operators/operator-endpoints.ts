@@ -4,11 +4,11 @@ import { ApiError } from "../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
 import { failure, OPERATOR_NOT_FOUND } from "../http/failures.ts";
 import { pathText } from "../http/parameters.ts";
-import { enumOf, listOf, oneLine, Timestamp } from "../http/schemas.ts";
-import { resultOf } from "../http/store-results.ts";
+import { enumSchema, listSchema, oneLine, Timestamp } from "../http/schemas.ts";
+import { requireResult } from "../http/store-results.ts";
 import type { OperatorRepository } from "./operator-repository.ts";
 
-const Role = enumOf(OPERATOR_ROLES, "`read` may only look; `write` may change things, too.");
+const Role = enumSchema(OPERATOR_ROLES, "`read` may only look; `write` may change things, too.");
 
 const OPERATOR = {
   operator_id: Type.String(),
@@ -94,7 +94,7 @@ export function operatorEndpoints({ operatorAccounts }: { readonly operatorAccou
       answers: {
         200: {
           description: "All of them, by name.",
-          schema: listOf("OperatorList", "operators", OperatorRecord),
+          schema: listSchema("OperatorList", "operators", OperatorRecord),
           examples: [{ operators: [{ ...EXAMPLE, last_used_at: "2026-11-22T09:00:00Z" }] }],
         },
       },
@@ -111,7 +111,7 @@ export function operatorEndpoints({ operatorAccounts }: { readonly operatorAccou
       answers: { 204: { description: "Done.", schema: null } },
       fails: { 404: OPERATOR_NOT_FOUND },
       async handle({ params: { id } }) {
-        resultOf(await operatorAccounts.delete(id));
+        requireResult(await operatorAccounts.delete(id));
         return reply(204, null);
       },
     }),

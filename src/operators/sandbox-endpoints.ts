@@ -5,11 +5,11 @@ import { ApiError } from "../http/api-error.ts";
 import { type Endpoint, endpoint, reply } from "../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../http/failures.ts";
 import { limitParameter, type QueryParameter, readQuery } from "../http/parameters.ts";
-import { enumOf, listOf, Timestamp } from "../http/schemas.ts";
+import { enumSchema, listSchema, Timestamp } from "../http/schemas.ts";
 
-function messageOf(channels: readonly ChannelName[]) {
+function messageSchema(channels: readonly ChannelName[]) {
   return Type.Object({
-    channel: enumOf(channels),
+    channel: enumSchema(channels),
     received_at: Timestamp,
     from: Type.String(),
     to: Type.String(),
@@ -68,7 +68,7 @@ export function sandboxEndpoints(
       answers: {
         200: {
           description: "What it received.",
-          schema: listOf("SandboxMessages", "messages", messageOf(channels)),
+          schema: listSchema("SandboxMessages", "messages", messageSchema(channels)),
           examples: [{ messages: [MESSAGE] }],
         },
       },
@@ -91,7 +91,7 @@ export function sandboxEndpoints(
       answers: {
         200: {
           description: "Their complaints.",
-          schema: listOf("DeviceComplaints", "complaints", Complaint),
+          schema: listSchema("DeviceComplaints", "complaints", Complaint),
           examples: [
             { complaints: [{ logged_at: "2026-11-21T07:30:00Z", message: "Passbook: could not load the pass" }] },
           ],

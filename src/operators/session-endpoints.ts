@@ -16,7 +16,7 @@ import type { FrontDoor } from "../http/front-door.ts";
 import { OperatorBody } from "../http/operator-body.ts";
 import { refuseOtherPages, sessionCookie } from "../http/operator-sessions.ts";
 import type { BodyBounds } from "../http/request-body.ts";
-import { enumOf } from "../http/schemas.ts";
+import { enumSchema } from "../http/schemas.ts";
 
 const PATH = "/dash/api/session";
 const COMMON = { name: "session", path: PATH, tag: "Operators" } as const;
@@ -36,7 +36,7 @@ const FOREIGN_PAGE = failure(
 );
 
 const Session = Type.Object(
-  { name: Type.String({ description: "The operator's." }), role: enumOf(OPERATOR_ROLES) },
+  { name: Type.String({ description: "The operator's." }), role: enumSchema(OPERATOR_ROLES) },
   { $id: "Session" },
 );
 

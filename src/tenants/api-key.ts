@@ -11,7 +11,7 @@ const PREFIX_CHARS = "wb_".length + 4;
 /** A new API key: `wb_`, 28 random characters (164 bits), and a four-character checksum. */
 export function newApiKey(random: Random): string {
   const secret = `wb_${randomText(random, SECRET_CHARS)}`;
-  return secret + checksumOf(secret);
+  return secret + computeChecksum(secret);
 }
 
 /** A random id that reveals nothing, for example the id of a key. */
@@ -35,11 +35,11 @@ export function isApiKey(text: string): boolean {
 
 /** Whether the last characters are the checksum of those before; keys of former releases have none. */
 export function hasChecksum(apiKey: string): boolean {
-  return apiKey.endsWith(checksumOf(apiKey.slice(0, -CHECKSUM_CHARS)));
+  return apiKey.endsWith(computeChecksum(apiKey.slice(0, -CHECKSUM_CHARS)));
 }
 
 /** CRC-32 in base58, modulo what four characters hold: one invented text in eleven million has the right checksum. */
-function checksumOf(text: string): string {
+function computeChecksum(text: string): string {
   let rest = Bun.hash.crc32(text);
   let checksum = "";
   for (let at = 0; at < CHECKSUM_CHARS; at += 1) {

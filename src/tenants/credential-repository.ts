@@ -58,7 +58,7 @@ export class CredentialRepository implements CredentialStore {
           .limit(OPENED_AT_ONCE),
       );
       for (const { tenantId, sealed, allowCustom } of rows) {
-        const text = allowCustom.includes(channel) ? this.textOf({ tenantId, kind, sealed }) : null;
+        const text = allowCustom.includes(channel) ? this.openText({ tenantId, kind, sealed }) : null;
         if (text !== null) found.set(tenantId, text);
       }
       const last = rows.at(-1);
@@ -68,7 +68,7 @@ export class CredentialRepository implements CredentialStore {
   }
 
   /** Null: it does not open. */
-  private textOf({ tenantId, kind, sealed }: Pick<typeof credentials.$inferSelect, "tenantId" | "kind" | "sealed">) {
+  private openText({ tenantId, kind, sealed }: Pick<typeof credentials.$inferSelect, "tenantId" | "kind" | "sealed">) {
     try {
       return this.options.vault.open({ tenantId, kind, field: "credentials" }, sealed);
     } catch (error) {
@@ -86,7 +86,7 @@ export class CredentialRepository implements CredentialStore {
         .from(credentials)
         .where(eq(credentials.tenantId, tenantId))
         .orderBy(asc(credentials.kind));
-      return done(rows.flatMap((row) => this.recordOf(row, tenant?.allowCustom ?? []) ?? []));
+      return done(rows.flatMap((row) => this.toRecord(row, tenant?.allowCustom ?? []) ?? []));
     });
   }
 
@@ -108,7 +108,7 @@ export class CredentialRepository implements CredentialStore {
   }
 
   /** Null: of a channel that this release does not have. */
-  private recordOf(
+  private toRecord(
     row: typeof credentials.$inferSelect,
     allowCustom: readonly ChannelName[],
   ): CredentialsRecord | null {

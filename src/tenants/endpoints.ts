@@ -15,7 +15,7 @@ import { planEndpoints } from "./endpoints/plan-endpoints.ts";
 import { type Purging, steeringEndpoints } from "./endpoints/steering-endpoints.ts";
 import { suppressionEndpoints } from "./endpoints/suppression-endpoints.ts";
 import { templateEndpoints } from "./endpoints/template-endpoints.ts";
-import { tenantEndpoints, tenantOf } from "./endpoints/tenant-endpoints.ts";
+import { tenantEndpoints, tenantSchema } from "./endpoints/tenant-endpoints.ts";
 import { tokenEndpoints } from "./endpoints/token-endpoints.ts";
 import { type UsagePorts, usageEndpoints } from "./endpoints/usage-endpoints.ts";
 import type { ErasurePorts } from "./erasure.ts";
@@ -52,7 +52,7 @@ export function tenantRoomEndpoints(
   ports: EndpointPorts,
   { channels, kinds, credentialKinds }: Channels,
 ): readonly Endpoint[] {
-  const Tenant = tenantOf(channels);
+  const Tenant = tenantSchema(channels);
   return [
     ...tenantEndpoints(ports, Tenant, channels),
     ...steeringEndpoints(ports, Tenant, channels),
@@ -109,7 +109,7 @@ export function tenantRegistry(
     templates: (tenantId) => templates.all(tenantId),
     deleteTemplate: (tenantId, slug) => templates.delete(tenantId, slug),
     credentials: (tenantId) => own.all(tenantId),
-    credentialsOf: (tenantId, kind) => own.one(tenantId, kind),
+    findCredentials: (tenantId, kind) => own.one(tenantId, kind),
     deleteCredentials: (tenantId, kind) => own.delete(tenantId, kind),
     putWalletWebhook: (tenantId, url) => tenants.putWalletWebhook(tenantId, url),
     addTokens: (tenantId, amount, reason) => tokens.add(tenantId, amount, reason),

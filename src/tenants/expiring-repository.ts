@@ -110,13 +110,13 @@ export class ExpiringRepository {
       const sealed = rows.find((row) => row.tenantId === tenantId && row.kind === kind)?.sealed;
       const form = forms.find((one) => one.kind === kind);
       if (sealed === undefined || form === undefined) continue;
-      opened.set(`${tenantId}/${kind}`, { changedAtMs, expiring: this.expiringOf(form, tenantId, sealed) });
+      opened.set(`${tenantId}/${kind}`, { changedAtMs, expiring: this.toExpiring(form, tenantId, sealed) });
     }
     return opened;
   }
 
   /** Null: it does not expire, or nobody can read when. */
-  private expiringOf({ kind, expires, show }: CredentialForm, tenantId: string, sealed: string): Expiring | null {
+  private toExpiring({ kind, expires, show }: CredentialForm, tenantId: string, sealed: string): Expiring | null {
     if (expires === undefined) return null;
     try {
       const shown = show(this.options.vault.open({ tenantId, kind, field: "credentials" }, sealed));

@@ -33,7 +33,7 @@ export class LeavingTenants {
       await transaction.delete(keys).where(eq(keys.tenantId, tenantId));
       const [row] = await transaction.update(tenants).set({ deletedAt }).where(eq(tenants.id, tenantId)).returning();
       if (row === undefined) throw new Error("a tenant that was locked is gone");
-      return done(leavingOf(row));
+      return done(toLeaving(row));
     });
   }
 
@@ -44,7 +44,7 @@ export class LeavingTenants {
         .select()
         .from(tenants)
         .where(and(eq(tenants.id, tenantId), isNotNull(tenants.deletedAt)));
-      return row === undefined ? null : leavingOf(row);
+      return row === undefined ? null : toLeaving(row);
     });
   }
 
@@ -57,7 +57,7 @@ export class LeavingTenants {
         .orderBy(asc(tenants.deletedAt))
         .limit(limit),
     );
-    return rows.map(leavingOf);
+    return rows.map(toLeaving);
   }
 
   /** Every table that refers to tenants is known to the database itself, so a new one is not forgotten. */
@@ -98,6 +98,6 @@ async function tablesOfTenants(transaction: AnyDb): Promise<readonly string[]> {
     .filter((name) => !KEPT.includes(name));
 }
 
-function leavingOf({ id, shard, deletedAt, removedAt }: typeof tenants.$inferSelect): LeavingTenant {
+function toLeaving({ id, shard, deletedAt, removedAt }: typeof tenants.$inferSelect): LeavingTenant {
   return { tenantId: id, shard, deletedAtMs: deletedAt?.getTime() ?? 0, isRemoved: removedAt !== null };
 }

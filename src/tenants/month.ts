@@ -3,19 +3,19 @@ import { ApiError } from "../http/api-error.ts";
 import type { QueryParameter } from "../http/parameters.ts";
 
 /** The UTC month of a time (Unix ms), `YYYY-MM`. */
-export function monthOf(ms: number): string {
+export function toMonth(ms: number): string {
   return new Date(ms).toISOString().slice(0, 7);
 }
 
 /** The months from one to another, both inclusive; none if the second is the earlier one. */
 export function monthsBetween(from: string, to: string): readonly string[] {
-  const count = indexOf(to) - indexOf(from) + 1;
-  return Array.from({ length: Math.max(0, count) }, (_, n) => monthAt(indexOf(from) + n));
+  const count = toIndex(to) - toIndex(from) + 1;
+  return Array.from({ length: Math.max(0, count) }, (_, n) => monthAt(toIndex(from) + n));
 }
 
 /** The month after. */
 export function nextMonth(month: string): string {
-  return monthAt(indexOf(month) + 1);
+  return monthAt(toIndex(month) + 1);
 }
 
 /** Null if it is absent. */
@@ -34,7 +34,7 @@ export function monthParameter(name: string, description: string): QueryParamete
 
 const MONTH = /^20[0-9]{2}-(0[1-9]|1[0-2])$/;
 
-function indexOf(month: string): number {
+function toIndex(month: string): number {
   return Number(month.slice(0, 4)) * 12 + Number(month.slice(5)) - 1;
 }
 

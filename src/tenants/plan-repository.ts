@@ -21,7 +21,7 @@ export class PlanRepository {
   }
 
   async put(plan: Plan): Promise<Done<Plan> | Invalid> {
-    const fault = faultOf(plan);
+    const fault = findFault(plan);
     if (fault !== null) return invalid(fault);
     const { name, requestsPerMinute, deliveriesPerSecond, queuedJobsMax, queuedBytesMax, holdMs } = plan;
     const row = { name, requestsPerMinute, deliveriesPerSecond, queuedJobsMax, queuedBytesMax, holdMs };
@@ -41,7 +41,7 @@ export async function missingPlan(db: AnyDb, name: string): Promise<NoSuchPlan |
 
 const HOUR_MS = 60 * 60 * 1000;
 
-function faultOf(plan: Plan): string | null {
+function findFault(plan: Plan): string | null {
   const { name, requestsPerMinute, deliveriesPerSecond, queuedJobsMax, queuedBytesMax, holdMs } = plan;
   if (!PLAN_NAME.test(name)) {
     return "A plan's name must be 1-63 lower-case letters, digits, hyphens or underscores.";

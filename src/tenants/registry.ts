@@ -245,7 +245,7 @@ export interface TenantRegistry extends SuppressionRegistry {
 
   /** A tenant's own credentials, without secrets, ordered by kind. */
   credentials(tenantId: string): Promise<AllOfTenant<CredentialsRecord>>;
-  credentialsOf(tenantId: string, kind: string): Promise<Done<CredentialsRecord> | Missing<"tenant" | "credentials">>;
+  findCredentials(tenantId: string, kind: string): Promise<Done<CredentialsRecord> | Missing<"tenant" | "credentials">>;
   deleteCredentials(tenantId: string, kind: string): Promise<Done | Missing<"tenant" | "credentials">>;
 
   /** The webhook for device registrations; null: none. The caller has checked the address. */

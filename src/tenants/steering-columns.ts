@@ -7,7 +7,7 @@ import type { Steer } from "./registry.ts";
 type SteeringColumns = Pick<typeof tenants.$inferSelect, "paused" | "held" | "purgedBefore" | "resumedAt">;
 
 /** As the tenant in memory shows it; nothing for a tenant whose jobs nobody ever steered, as nearly all are. */
-export function steeringOf(columns: SteeringColumns): { readonly steering?: Steering } {
+export function readSteering(columns: SteeringColumns): { readonly steering?: Steering } {
   const { paused, held, purgedBefore, resumedAt } = columns;
   const [purges, resumes] = [Object.entries(purgedBefore), Object.entries(resumedAt)];
   if (paused.length + held.length + purges.length + resumes.length === 0) return {};

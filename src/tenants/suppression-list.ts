@@ -55,7 +55,7 @@ export class SuppressionList {
     reason: SuppressionReason,
   ): Promise<Done<SuppressionRecord> | Missing<"tenant">> {
     const put = await this.ports.registry.putSuppression(tenant.tenantId, normaliseAddress(address), reason);
-    if (put.kind === "done") await this.agree(tenant, nameOf(put.value));
+    if (put.kind === "done") await this.agree(tenant, toName(put.value));
     return put;
   }
 
@@ -86,7 +86,7 @@ export class SuppressionList {
     reason: SuppressionReason,
   ): Promise<Done<SuppressionRecord> | Missing<"tenant"> | Full> {
     const put = await this.ports.registry.putOwnSuppression(tenant.tenantId, normaliseAddress(address), reason);
-    if (put.kind === "done") await this.agree(tenant, nameOf(put.value));
+    if (put.kind === "done") await this.agree(tenant, toName(put.value));
     return put;
   }
 
@@ -181,7 +181,7 @@ export class SuppressionList {
     const put = await registry.putSuppression(tenant.tenantId, recipient, reason);
     if (put.kind === "missing") return put;
     const { address: person } = readSuppressionName(recipient);
-    const stored = nameOf(put.value);
+    const stored = toName(put.value);
     if (isErasedName(stored) || !(await index.wasErasedSince(tenant, person, jobTimeMs(jobId)))) return done(stored);
     const erased = await registry.eraseSuppression(tenant.tenantId, person, false);
     if (erased.kind === "missing") return erased;
@@ -221,7 +221,7 @@ export class SuppressionList {
   }
 }
 
-function nameOf({ address, topic }: SuppressionRecord): string {
+function toName({ address, topic }: SuppressionRecord): string {
   return suppressionName(address, topic);
 }
 

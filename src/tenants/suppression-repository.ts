@@ -82,7 +82,7 @@ export class SuppressionRepository {
       // A row that was there has been locked for its change.
       .returning({ ...getTableColumns(suppressions), isNew: sql<boolean>`xmax = 0` });
     if (row === undefined) throw new Error("a suppression was not stored");
-    return { record: recordOf(row), name: row.address, isNew: row.isNew };
+    return { record: toRecord(row), name: row.address, isNew: row.isNew };
   }
 
   /** `reason`: only if it is there for this one. */
@@ -143,7 +143,7 @@ export class SuppressionRepository {
     address?: string,
   ): Promise<PageOfTenant<SuppressionRecord>> {
     return readOfTenant(this.database, tenantId, async (db) => {
-      const last = cursor === null ? null : addressOf(cursor);
+      const last = cursor === null ? null : decodeCursor(cursor);
       if (cursor !== null && last === null) return { kind: "invalid_cursor" };
       const after = last === null ? undefined : gt(suppressions.address, last);
       const of = address === undefined ? eq(suppressions.tenantId, tenantId) : this.ofOne(tenantId, address);
@@ -153,7 +153,7 @@ export class SuppressionRepository {
         .where(and(of, after))
         .orderBy(asc(suppressions.address))
         .limit(rowsToRead(limit));
-      return done(buildPage(rows, limit, { item: recordOf, cursor: (row) => cursorOf(row.address) }));
+      return done(buildPage(rows, limit, { item: toRecord, cursor: (row) => encodeCursor(row.address) }));
     });
   }
 
@@ -210,16 +210,16 @@ function named(tenantId: string, addresses: readonly string[]) {
 }
 
 /** An address can contain characters that a query would have to escape. */
-function cursorOf(address: string): string {
+function encodeCursor(address: string): string {
   return Buffer.from(address, "utf8").toString("base64url");
 }
 
 /** Null: such a cursor was never given out. */
-function addressOf(cursor: string): string | null {
+function decodeCursor(cursor: string): string | null {
   const address = CURSOR.test(cursor) ? Buffer.from(cursor, "base64url").toString("utf8") : "";
   return address === "" || /[^\P{Cc}\t]/u.test(address) ? null : address;
 }
 
-function recordOf({ address, reason, createdAt }: typeof suppressions.$inferSelect): SuppressionRecord {
+function toRecord({ address, reason, createdAt }: typeof suppressions.$inferSelect): SuppressionRecord {
   return { ...readSuppressionName(address), reason, created_at: isoTime(createdAt) };
 }

@@ -76,8 +76,8 @@ export class TemplateRepository {
   one(tenantId: string, slug: string): Promise<Done<TemplateRecord> | Missing<"tenant" | "template">> {
     return readOfTenant(this.options.database, tenantId, async (db) => {
       if (!TEMPLATE_SLUG.test(slug)) return missing("template");
-      const [row] = await db.select(TEMPLATE_COLUMNS).from(templates).where(templateOf(tenantId, slug));
-      return row === undefined ? missing("template") : done(this.recordOf(row));
+      const [row] = await db.select(TEMPLATE_COLUMNS).from(templates).where(matchTemplate(tenantId, slug));
+      return row === undefined ? missing("template") : done(this.toRecord(row));
     });
   }
 
@@ -90,7 +90,7 @@ export class TemplateRepository {
           .from(templates)
           .where(eq(templates.tenantId, tenantId))
           .orderBy(asc(templates.slug)),
-      item: (row) => this.recordOf(row),
+      item: (row) => this.toRecord(row),
     });
   }
 
@@ -99,13 +99,13 @@ export class TemplateRepository {
       if (!TEMPLATE_SLUG.test(slug)) return new Undone(missing("template"));
       const deleted = await transaction
         .delete(templates)
-        .where(templateOf(tenantId, slug))
+        .where(matchTemplate(tenantId, slug))
         .returning({ slug: templates.slug });
       return deleted.length === 0 ? new Undone(missing("template")) : done(null);
     });
   }
 
-  private recordOf({ slug, channel, body }: typeof templates.$inferSelect): TemplateRecord {
+  private toRecord({ slug, channel, body }: typeof templates.$inferSelect): TemplateRecord {
     return this.kind(channel).fromStored(slug, body);
   }
 
@@ -128,6 +128,6 @@ async function write(
     .onConflictDoUpdate({ target: [templates.tenantId, templates.slug], set: { channel, body } });
 }
 
-function templateOf(tenantId: string, slug: string) {
+function matchTemplate(tenantId: string, slug: string) {
   return and(eq(templates.tenantId, tenantId), eq(templates.slug, slug));
 }

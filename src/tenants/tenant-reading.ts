@@ -6,7 +6,7 @@ import type { Database } from "../storage/postgres/database.ts";
 import { type tenants } from "../storage/tables.ts";
 import type { OwnedRow, StoredTemplates, TenantPart, TenantRows, TenantTable } from "../storage/tenant-part.ts";
 import type { SecretPlace, Vault } from "../storage/vault.ts";
-import { steeringOf } from "./steering-columns.ts";
+import { readSteering } from "./steering-columns.ts";
 import { credentials, TEMPLATE_COLUMNS, templates } from "./tables.ts";
 
 /**
@@ -93,12 +93,12 @@ export class TenantReading {
       channels: new Set(row.channels),
       permissions: new Set(row.permissions),
       allowCustom: new Set(row.allowCustom),
-      ...steeringOf(row),
-      ...this.options.channels.members(this.rowsOf(row, own)),
+      ...readSteering(row),
+      ...this.options.channels.members(this.toTenantRows(row, own)),
     };
   }
 
-  private rowsOf(tenant: TenantRow, own: Belongings): TenantRows {
+  private toTenantRows(tenant: TenantRow, own: Belongings): TenantRows {
     const { vault } = this.options;
     return {
       tenant,

@@ -70,7 +70,7 @@ export class TenantRepository {
       const created = await this.insert(transaction, tenant, version);
       if (created === null) return new Undone<NoSuchPlan | TenantTaken>(await takenBy(transaction, id));
       if (tokens > 0) await recordOpeningBalance(transaction, created);
-      return done(recordOf(created));
+      return done(toRecord(created));
     });
   }
 
@@ -104,7 +104,7 @@ export class TenantRepository {
         .orderBy(asc(tenants.id))
         .limit(rowsToRead(limit)),
     );
-    return done(buildPage(rows, limit, { item: recordOf, cursor: (row) => row.id }));
+    return done(buildPage(rows, limit, { item: toRecord, cursor: (row) => row.id }));
   }
 
   async change(
@@ -146,7 +146,7 @@ export class TenantRepository {
       if (row === null) return missing("tenant");
       const values = steered(row, steer, { channels, nowMs: this.options.clock.nowMs() });
       await transaction.update(tenants).set(values).where(eq(tenants.id, tenantId));
-      return done(recordOf({ ...row, ...values }));
+      return done(toRecord({ ...row, ...values }));
     });
   }
 
@@ -197,14 +197,14 @@ function checkName(name: string): Invalid | null {
 }
 
 function found(row: TenantRow | null): Done<TenantRecord> | Missing<"tenant"> {
-  return row === null ? missing("tenant") : done(recordOf(row));
+  return row === null ? missing("tenant") : done(toRecord(row));
 }
 
 function unique<T>(values: readonly T[]): T[] {
   return [...new Set(values)];
 }
 
-function recordOf(row: TenantRow): TenantRecord {
+function toRecord(row: TenantRow): TenantRecord {
   return {
     id: row.id,
     name: row.name,

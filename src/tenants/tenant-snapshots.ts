@@ -304,7 +304,7 @@ export class TenantSnapshots implements TenantDirectory {
     try {
       const found = await this.keyLookUps.ask(apiKey);
       const owner = found !== null && this.isUsable(found) ? found : null;
-      const snapshot = owner === null ? null : await this.snapshotOf(owner.tenantId);
+      const snapshot = owner === null ? null : await this.findSnapshot(owner.tenantId);
       const wereAllDropped = this.wasDropped(null, drops);
       if (owner === null || snapshot === null) {
         if (!wereAllDropped) this.unknownKeys.add(apiKey, nowMs);
@@ -332,7 +332,7 @@ export class TenantSnapshots implements TenantDirectory {
     return (this.droppedAt.get(tenantId) ?? 0) > drops;
   }
 
-  private snapshotOf(tenantId: string): Snapshot | Promise<Snapshot | null> {
+  private findSnapshot(tenantId: string): Snapshot | Promise<Snapshot | null> {
     const known = this.isTrusted ? this.snapshots.get(tenantId) : undefined;
     // Urgent, because a request is waiting for it, not only queued jobs.
     return known ?? this.tenantLookUps.ask(tenantId, true);

@@ -51,7 +51,7 @@ export class TokenRepository {
         .where(and(eq(tokenMovements.tenantId, tenantId), older))
         .orderBy(desc(tokenMovements.id))
         .limit(rowsToRead(limit));
-      return done(buildPage(rows, limit, { item: movementOf, cursor: (row) => String(row.id) }));
+      return done(buildPage(rows, limit, { item: toMovement, cursor: (row) => String(row.id) }));
     });
   }
 }
@@ -101,7 +101,7 @@ async function move(transaction: AnyDb, tenantId: string, amount: number): Promi
   return tenant === null ? missing("tenant") : { kind: "out_of_range", balance: tenant.tokens };
 }
 
-function movementOf(row: typeof tokenMovements.$inferSelect): TokenMovement {
+function toMovement(row: typeof tokenMovements.$inferSelect): TokenMovement {
   const { amount, reason, jobId, balance, createdAt } = row;
   return { amount, reason, job_id: jobId, balance, created_at: isoTime(createdAt) };
 }

@@ -2,7 +2,7 @@ import type { Clock } from "../domain/clock.ts";
 import { TransportError } from "../domain/errors.ts";
 import { Repeated } from "../domain/repeated.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
-import { monthOf } from "./month.ts";
+import { toMonth } from "./month.ts";
 
 const FLUSH_MS = 5_000;
 /** Of one transaction. */
@@ -43,8 +43,8 @@ export class UsageCounter {
 
   /** Counts an authenticated request of a tenant. `queued`: with how many new jobs it was answered. */
   note(tenantId: string, queued: number): void {
-    const month = monthOf(this.options.clock.nowMs());
-    const count = this.countOf(tenantId, month);
+    const month = toMonth(this.options.clock.nowMs());
+    const count = this.findCount(tenantId, month);
     if (count === null) return;
     count.apiCalls += 1;
     count.accepted += queued;
@@ -82,7 +82,7 @@ export class UsageCounter {
       });
       if (isUnknown) return;
       for (const { tenantId, month, apiCalls, accepted } of counts) {
-        const count = this.countOf(tenantId, month);
+        const count = this.findCount(tenantId, month);
         if (count === null) continue;
         count.apiCalls += apiCalls;
         count.accepted += accepted;
@@ -90,7 +90,7 @@ export class UsageCounter {
     }
   }
 
-  private countOf(tenantId: string, month: string) {
+  private findCount(tenantId: string, month: string) {
     const key = `${tenantId} ${month}`;
     const known = this.counted.get(key);
     if (known !== undefined) return known;

@@ -58,17 +58,17 @@ export class UsageRepository {
   async tokens({ tenantIds, from, to }: UsageQuery): Promise<readonly TokenUsage[]> {
     const { tenantId, createdAt, kind, amount } = tokenMovements;
     const month = sql<string>`to_char(${createdAt} at time zone 'UTC', 'YYYY-MM')`;
-    const sumOf = (which: ReturnType<typeof sql>) =>
+    const sumWhere = (which: ReturnType<typeof sql>) =>
       sql<string>`coalesce(sum(abs(${amount})) filter (where ${which}), 0)::text`;
     const rows = await this.database.read((db) =>
       db
         .select({
           tenantId,
           month,
-          charged: sumOf(sql`${kind} = 'charge'`),
-          givenBack: sumOf(sql`${kind} = 'refund'`),
-          toppedUp: sumOf(sql`${kind} = 'adjustment' and ${amount} > 0`),
-          taken: sumOf(sql`${kind} = 'adjustment' and ${amount} < 0`),
+          charged: sumWhere(sql`${kind} = 'charge'`),
+          givenBack: sumWhere(sql`${kind} = 'refund'`),
+          toppedUp: sumWhere(sql`${kind} = 'adjustment' and ${amount} > 0`),
+          taken: sumWhere(sql`${kind} = 'adjustment' and ${amount} < 0`),
         })
         .from(tokenMovements)
         .where(

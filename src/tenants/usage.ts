@@ -36,12 +36,12 @@ export interface UsageParts {
 
 /** One record a tenant and month, also for months without any use. */
 export function usageRecords({ tenantIds, from, to }: UsageQuery, parts: UsageParts): readonly UsageRecord[] {
-  const counts = new Map(parts.counts.map((one) => [keyOf(one), one]));
-  const tokens = new Map(parts.tokens.map((one) => [keyOf(one), one]));
-  const events = Map.groupBy(parts.events, keyOf);
+  const counts = new Map(parts.counts.map((one) => [toKey(one), one]));
+  const tokens = new Map(parts.tokens.map((one) => [toKey(one), one]));
+  const events = Map.groupBy(parts.events, toKey);
   return tenantIds.flatMap((tenantId) =>
     monthsBetween(from, to).map((month) => {
-      const key = keyOf({ tenantId, month });
+      const key = toKey({ tenantId, month });
       const [count, moved, own] = [counts.get(key), tokens.get(key), events.get(key) ?? []];
       const sum = (type: EventType, channel?: ChannelName) =>
         own
@@ -98,6 +98,6 @@ function csvField(value: string | number): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-function keyOf({ tenantId, month }: { readonly tenantId: string; readonly month: string }): string {
+function toKey({ tenantId, month }: { readonly tenantId: string; readonly month: string }): string {
   return `${tenantId} ${month}`;
 }

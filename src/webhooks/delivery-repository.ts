@@ -7,7 +7,7 @@ import type { Vault } from "../storage/vault.ts";
 import { webhookLimits } from "./limits.ts";
 import { webhookAttempts, webhookNews, webhooks } from "./tables.ts";
 import type { Attempt, DisabledReason, Progress, SealedWebhook } from "./webhook.ts";
-import { columnsOf, formerSecretPlace, secretPlace, webhookOf } from "./webhook-rows.ts";
+import { formerSecretPlace, secretPlace, toColumns, toWebhook } from "./webhook-rows.ts";
 
 export interface DeliveryRepositoryOptions {
   readonly database: Database;
@@ -73,7 +73,7 @@ export class DeliveryRepository {
         .orderBy(asc(webhooks.id))
         .limit(limit);
       return rows.map(({ webhook, shard, newsMark }) => ({
-        ...webhookOf(webhook),
+        ...toWebhook(webhook),
         shard,
         newsMark: newsMark ?? 0,
         secret: webhook.secret,
@@ -84,7 +84,7 @@ export class DeliveryRepository {
   }
 
   /** What signs now, the current secret first. Throws `VaultError`. */
-  secretsOf({ tenantId, webhookId, secret, formerSecret, formerUntilMs }: SealedWebhook): readonly string[] {
+  openSecrets({ tenantId, webhookId, secret, formerSecret, formerUntilMs }: SealedWebhook): readonly string[] {
     const { vault, clock } = this.options;
     const current = vault.open(secretPlace(tenantId, webhookId), secret);
     if (formerSecret === null || (formerUntilMs ?? 0) <= clock.nowMs()) return [current];
@@ -101,7 +101,7 @@ export class DeliveryRepository {
       if (row === undefined) return null;
       const { secret, formerSecret, formerUntil } = row;
       const sealed = { secret, formerSecret, formerUntilMs: formerUntil?.getTime() ?? null };
-      return { ...webhookOf(row), shard: 0, newsMark: 0, ...sealed };
+      return { ...toWebhook(row), shard: 0, newsMark: 0, ...sealed };
     });
   }
 
@@ -114,7 +114,7 @@ export class DeliveryRepository {
       for (const note of ordered) if (await noteOne(transaction, note)) noted.add(note.webhookId);
       const attempts = notes.flatMap(({ tenantId, webhookId, attempts }) =>
         // A webhook that was deleted has no log.
-        noted.has(webhookId) ? attempts.map((attempt) => rowOf({ tenantId, webhookId }, attempt)) : [],
+        noted.has(webhookId) ? attempts.map((attempt) => toRow({ tenantId, webhookId }, attempt)) : [],
       );
       for (const piece of insertPieces(attempts)) await transaction.insert(webhookAttempts).values(piece);
       return noted;
@@ -126,7 +126,7 @@ export class DeliveryRepository {
     await this.options.database.write(async (transaction) => {
       const where = and(eq(webhooks.id, of.webhookId), eq(webhooks.tenantId, of.tenantId));
       const [row] = await transaction.select({ id: webhooks.id }).from(webhooks).where(where).for("update");
-      if (row !== undefined) await transaction.insert(webhookAttempts).values(rowOf(of, attempt));
+      if (row !== undefined) await transaction.insert(webhookAttempts).values(toRow(of, attempt));
     });
     await this.trim(of.webhookId);
   }
@@ -176,7 +176,7 @@ async function noteOne(transaction: AnyDb, { webhookId, epoch, progress }: Note)
     .update(webhooks)
     // A process that was replaced while it called may say less than its successor.
     .set({
-      ...columnsOf(progress),
+      ...toColumns(progress),
       position: sql`greatest(${webhooks.position}, ${progress.events.position}::bigint)`,
       newsPosition: sql`greatest(${webhooks.newsPosition}, ${progress.news.position}::bigint)`,
     })
@@ -185,6 +185,6 @@ async function noteOne(transaction: AnyDb, { webhookId, epoch, progress }: Note)
   return rows.length > 0;
 }
 
-function rowOf(of: { readonly tenantId: string; readonly webhookId: string }, { atMs, ...attempt }: Attempt) {
+function toRow(of: { readonly tenantId: string; readonly webhookId: string }, { atMs, ...attempt }: Attempt) {
   return { tenantId: of.tenantId, webhookId: of.webhookId, at: new Date(atMs), ...attempt };
 }

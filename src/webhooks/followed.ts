@@ -1,6 +1,6 @@
 import type { Timer } from "../domain/clock.ts";
 import { nextRange } from "./progress.ts";
-import { newsTypesOf, type Progress, type SealedWebhook, STREAMS, type Stream } from "./webhook.ts";
+import { type Progress, type SealedWebhook, STREAMS, type Stream, selectNewsTypes } from "./webhook.ts";
 
 /** A shard that this process holds. */
 export interface HeldShard {
@@ -41,23 +41,23 @@ export interface Followed {
 export function nextStream(one: Followed): Stream | null {
   const { progress } = one.webhook;
   const behind = STREAMS.filter((stream) => {
-    const { afterEventId, throughEventId } = nextRange(progress[stream], markOf(one, stream));
+    const { afterEventId, throughEventId } = nextRange(progress[stream], getMark(one, stream));
     return afterEventId < throughEventId;
   });
   const failed = behind.find((stream) => progress.failures > 0 && progress[stream].retryThrough !== null);
   return failed ?? behind.find((stream) => stream !== one.lastTurn) ?? behind[0] ?? null;
 }
 
-export function markOf({ mark, newsMark }: Followed, stream: Stream): number {
+export function getMark({ mark, newsMark }: Followed, stream: Stream): number {
   return stream === "events" ? mark : newsMark;
 }
 
 /** A webhook that is to be told of no news has none, but for what failed while it was: that is passed first. */
-export function newsMarkOf(webhook: SealedWebhook): number {
+export function getNewsMark(webhook: SealedWebhook): number {
   const { newsMark, progress } = webhook;
-  return newsTypesOf(webhook).length === 0 ? (progress.news.retryThrough ?? 0) : newsMark;
+  return selectNewsTypes(webhook).length === 0 ? (progress.news.retryThrough ?? 0) : newsMark;
 }
 
-export function positionsOf({ events, news }: Progress): Readonly<Record<Stream, number>> {
+export function readPositions({ events, news }: Progress): Readonly<Record<Stream, number>> {
   return { events: events.position, news: news.position };
 }

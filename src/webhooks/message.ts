@@ -30,7 +30,7 @@ export interface Message {
  * Cuts a stream, oldest first, into calls: as many as the webhook takes at a time, and not much more than the bytes of a call. A
  * call that failed is cut again as it was: nothing behind `retryThrough` joins it.
  */
-export function* messagesOf(
+export function* buildMessages(
   { webhookId, batchMax, progress }: Pick<Webhook, "webhookId" | "batchMax" | "progress">,
   stream: Stream,
   all: readonly Told[],

@@ -10,8 +10,8 @@ import { tenants } from "../storage/tables.ts";
 import { webhookLimits } from "./limits.ts";
 import { type Told, toldNews } from "./message.ts";
 import { webhookNews, webhooks } from "./tables.ts";
-import { type EventRange, newsTypesOf, type Webhook, wants } from "./webhook.ts";
-import { webhookOf } from "./webhook-rows.ts";
+import { type EventRange, selectNewsTypes, type Webhook, wants } from "./webhook.ts";
+import { toWebhook } from "./webhook-rows.ts";
 
 export interface NewsRepositoryOptions {
   readonly database: Database;
@@ -64,7 +64,7 @@ export class NewsRepository {
    * unknown) or `UnavailableError`.
    */
   async add(tenantId: string, news: readonly TenantNews[]): Promise<number> {
-    const asking = await this.webhooksOf(tenantId);
+    const asking = await this.readWebhooks(tenantId);
     const wanted = news.filter((one) => asking.some((webhook) => wants(webhook, one)));
     if (wanted.length === 0) return 0;
     return this.options.database.write(async (transaction) => {
@@ -76,12 +76,12 @@ export class NewsRepository {
 
   /** Rejects with `UnavailableError`. */
   async isAskedFor(news: Pick<TenantNews, "tenantId" | "type" | "channel">): Promise<boolean> {
-    return (await this.webhooksOf(news.tenantId)).some((webhook) => wants(webhook, news));
+    return (await this.readWebhooks(news.tenantId)).some((webhook) => wants(webhook, news));
   }
 
-  private async webhooksOf(tenantId: string) {
+  private async readWebhooks(tenantId: string) {
     const ofTenant = eq(webhooks.tenantId, tenantId);
-    return (await this.options.database.read((db) => db.select().from(webhooks).where(ofTenant))).map(webhookOf);
+    return (await this.options.database.read((db) => db.select().from(webhooks).where(ofTenant))).map(toWebhook);
   }
 
   private async insert(transaction: AnyDb, tenantId: string, news: readonly TenantNews[]): Promise<number> {
@@ -144,7 +144,7 @@ export class NewsRepository {
     { afterEventId, throughEventId }: EventRange,
     limit: number,
   ): Promise<readonly Told[]> {
-    const types = newsTypesOf(asked);
+    const types = selectNewsTypes(asked);
     if (types.length === 0) return [];
     const rows = await this.options.database.read((db) =>
       db

@@ -46,7 +46,7 @@ export const WELL = {
 } as const satisfies Partial<Progress>;
 
 /** Why the answer is no success, or null. */
-export function faultOf(answer: WebhookAnswer): string | null {
+export function findFault(answer: WebhookAnswer): string | null {
   if (answer.kind === "failed") return answer.why;
   const { status } = answer;
   if (status >= 200 && status < 300) return null;
@@ -62,7 +62,7 @@ export function failed(
   const { answer, stream, lastId, nowMs } = call;
   const failures = progress.failures + 1;
   const failingSinceMs = progress.failingSinceMs ?? nowMs;
-  const failing = { failures, failingSinceMs, lastError: faultOf(answer) };
+  const failing = { failures, failingSinceMs, lastError: findFault(answer) };
   const common = { ...progress, ...failing, [stream]: { ...progress[stream], retryThrough: lastId } };
   const isGone = answer.kind === "answered" && answer.status === 410;
   if (isGone || nowMs - failingSinceMs >= webhookLimits.disableAfterMs) {

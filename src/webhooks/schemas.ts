@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import type { ChannelName } from "../domain/jobs/job.ts";
 import { limits } from "../domain/limits.ts";
 import { NO_CONTROL_PATTERN } from "../domain/texts/control-characters.ts";
-import { enumOf, listOf, NextCursor, Timestamp, Uuid } from "../http/schemas.ts";
+import { enumSchema, listSchema, NextCursor, Timestamp, Uuid } from "../http/schemas.ts";
 import { webhookLimits } from "./limits.ts";
 import { type Attempt, DISABLED_REASONS, WEBHOOK_TYPES, type Webhook } from "./webhook.ts";
 
@@ -14,7 +14,7 @@ const url = Type.String({
   description: `an https address of at most ${limits.webhookUrlCharsMax} characters`,
 });
 
-function membersOf(channels: readonly ChannelName[]) {
+function membersSchema(channels: readonly ChannelName[]) {
   const list = (words: readonly string[]) => words.join(", ");
   return {
     event_types: Type.Optional(
@@ -65,7 +65,7 @@ function membersOf(channels: readonly ChannelName[]) {
 /** Body of `POST /v1/webhooks`. */
 export function newWebhookBody(channels: readonly ChannelName[]) {
   return Type.Object(
-    { url, ...membersOf(channels) },
+    { url, ...membersSchema(channels) },
     { ...STRICT, examples: [{ url: "https://api.example.com/hooks/waybill", event_types: ["bounced", "complained"] }] },
   );
 }
@@ -73,7 +73,7 @@ export function newWebhookBody(channels: readonly ChannelName[]) {
 /** Body of `PATCH /v1/webhooks/{id}`. */
 export function webhookChangeBody(channels: readonly ChannelName[]) {
   return Type.Object(
-    { url: Type.Optional(url), ...membersOf(channels) },
+    { url: Type.Optional(url), ...membersSchema(channels) },
     { ...STRICT, minProperties: 1, examples: [{ batch_max: 500 }] },
   );
 }
@@ -108,13 +108,13 @@ function shownMembers(channels: readonly ChannelName[]) {
   return {
     webhook_id: Uuid,
     url: Type.String(),
-    event_types: Type.Union([Type.Array(enumOf(WEBHOOK_TYPES)), Type.Null()], { description: "Null: all." }),
-    channels: Type.Union([Type.Array(enumOf(channels)), Type.Null()], { description: "Null: all." }),
+    event_types: Type.Union([Type.Array(enumSchema(WEBHOOK_TYPES)), Type.Null()], { description: "Null: all." }),
+    channels: Type.Union([Type.Array(enumSchema(channels)), Type.Null()], { description: "Null: all." }),
     description: Type.Union([Type.String(), Type.Null()]),
     batch_max: Type.Integer({ description: "1: an event or message a call, as an object; more: arrays." }),
-    status: enumOf(["enabled", "disabled"]),
+    status: enumSchema(["enabled", "disabled"]),
     disabled_at: nullable(Timestamp, "Null while it is enabled."),
-    disabled_reason: Type.Union([enumOf(DISABLED_REASONS), Type.Null()], {
+    disabled_reason: Type.Union([enumSchema(DISABLED_REASONS), Type.Null()], {
       description: "`gone`: the receiver answered 410; `failing`: it took nothing for three days.",
     }),
     failing_since: nullable(Timestamp, "The first failed call since the last success; null: the last call succeeded."),
@@ -139,7 +139,7 @@ export function webhookSchemas(channels: readonly ChannelName[]) {
   const Shown = Type.Object(members, { $id: "Webhook" });
   return {
     Webhook: Shown,
-    WebhookList: listOf("WebhookList", "webhooks", Shown),
+    WebhookList: listSchema("WebhookList", "webhooks", Shown),
     WebhookWithSecret: Type.Object(
       { ...members, secret: Type.String({ description: "What calls are signed with. It is not shown again." }) },
       { $id: "WebhookWithSecret" },
@@ -150,7 +150,7 @@ export function webhookSchemas(channels: readonly ChannelName[]) {
 const AttemptSchema = Type.Object(
   {
     at: Timestamp,
-    kind: enumOf(["events", "messages", "test"]),
+    kind: enumSchema(["events", "messages", "test"]),
     message_id: Type.String({ description: "The header `webhook-id`." }),
     events: Type.Integer({ description: "Events, or messages that came in, in the call." }),
     first_event_id: nullable(EventId, "Null: the call had no events."),

@@ -11,7 +11,7 @@ import { type Endpoint, reply, tenantEndpoint } from "../http/endpoint.ts";
 import { tenantFailure } from "../http/failures.ts";
 import { OperatorBody } from "../http/operator-body.ts";
 import { type PathParameter, paging } from "../http/parameters.ts";
-import { noSuch, resultOf } from "../http/store-results.ts";
+import { noSuch, requireResult } from "../http/store-results.ts";
 import { webhookLimits } from "./limits.ts";
 import {
   EXAMPLE_ATTEMPT,
@@ -110,11 +110,11 @@ function createWebhook(
     async handle({ tenant: { tenantId }, body: given }) {
       const checked = body.check(given);
       await requireUrl(checked.url, webhooks.outbound);
-      const content = { ...DEFAULTS, ...contentOf(checked), url: checked.url };
+      const content = { ...DEFAULTS, ...toContent(checked), url: checked.url };
       const position = await positionNow(tenantId, webhooks.feed, clock);
       const created = await registry.webhooks.create(tenantId, content, position);
       if (created.kind === "full") throw new ApiError("limit_reached", TOO_MANY_SENTENCE);
-      const { webhook, secret } = resultOf(created);
+      const { webhook, secret } = requireResult(created);
       return reply(201, { ...shownWebhook(webhook), secret });
     },
   });
@@ -131,7 +131,7 @@ function listWebhooks({ registry }: WebhookEndpointPorts, { WebhookList }: Schem
       200: { description: "All of them.", schema: WebhookList, examples: [{ webhooks: [EXAMPLE_WEBHOOK] }] },
     },
     async handle({ tenant: { tenantId } }) {
-      return reply(200, { webhooks: resultOf(await registry.webhooks.all(tenantId)).map(shownWebhook) });
+      return reply(200, { webhooks: requireResult(await registry.webhooks.all(tenantId)).map(shownWebhook) });
     },
   });
 }
@@ -147,7 +147,7 @@ function getWebhook({ registry }: WebhookEndpointPorts, { Webhook }: Schemas): E
     answers: { 200: { description: "The webhook.", schema: Webhook, examples: [EXAMPLE_WEBHOOK] } },
     fails,
     async handle({ tenant: { tenantId }, params: { id } }) {
-      return reply(200, shownWebhook(resultOf(await registry.webhooks.one(tenantId, id))));
+      return reply(200, shownWebhook(requireResult(await registry.webhooks.one(tenantId, id))));
     },
   });
 }
@@ -173,8 +173,8 @@ function changeWebhook(
     async handle({ tenant: { tenantId }, params: { id }, body: given }) {
       const checked = body.check(given);
       if (checked.url !== undefined) await requireUrl(checked.url, webhooks.outbound);
-      const change = { ...contentOf(checked), ...(checked.url !== undefined && { url: checked.url }) };
-      return reply(200, shownWebhook(resultOf(await registry.webhooks.change(tenantId, id, change))));
+      const change = { ...toContent(checked), ...(checked.url !== undefined && { url: checked.url }) };
+      return reply(200, shownWebhook(requireResult(await registry.webhooks.change(tenantId, id, change))));
     },
   });
 }
@@ -190,7 +190,7 @@ function deleteWebhook({ registry }: WebhookEndpointPorts): Endpoint {
     answers: { 204: { description: "Done. A call in flight may still arrive.", schema: null } },
     fails,
     async handle({ tenant: { tenantId }, params: { id } }) {
-      resultOf(await registry.webhooks.delete(tenantId, id));
+      requireResult(await registry.webhooks.delete(tenantId, id));
       return reply(204, null);
     },
   });
@@ -214,7 +214,7 @@ function rotateSecret({ registry }: WebhookEndpointPorts, { WebhookWithSecret }:
     },
     fails,
     async handle({ tenant: { tenantId }, params: { id } }) {
-      const { webhook, secret } = resultOf(await registry.webhooks.rotate(tenantId, id));
+      const { webhook, secret } = requireResult(await registry.webhooks.rotate(tenantId, id));
       return reply(200, { ...shownWebhook(webhook), secret });
     },
   });
@@ -279,8 +279,8 @@ function replayEvents({ registry, clock }: WebhookEndpointPorts, { Webhook }: Sc
     answers: { 202: { description: "The webhook as it is now.", schema: Webhook, examples: [EXAMPLE_WEBHOOK] } },
     fails,
     async handle({ tenant: { tenantId }, params: { id }, body: given }) {
-      const range = rangeOf(body.check(given), clock.nowMs());
-      return reply(202, shownWebhook(resultOf(await registry.webhooks.replay(tenantId, id, range))));
+      const range = parseRange(body.check(given), clock.nowMs());
+      return reply(202, shownWebhook(requireResult(await registry.webhooks.replay(tenantId, id, range))));
     },
   });
 }
@@ -297,7 +297,7 @@ function enableWebhook({ registry }: WebhookEndpointPorts, { Webhook }: Schemas)
     answers: { 200: { description: "The webhook as it is now.", schema: Webhook, examples: [EXAMPLE_WEBHOOK] } },
     fails,
     async handle({ tenant: { tenantId }, params: { id } }) {
-      return reply(200, shownWebhook(resultOf(await registry.webhooks.enable(tenantId, id))));
+      return reply(200, shownWebhook(requireResult(await registry.webhooks.enable(tenantId, id))));
     },
   });
 }
@@ -321,7 +321,7 @@ function listAttempts({ registry }: WebhookEndpointPorts): Endpoint {
     },
     fails,
     async handle({ tenant: { tenantId }, params: { id }, query }) {
-      const { items, nextCursor } = resultOf(await registry.webhooks.attempts(tenantId, id, query));
+      const { items, nextCursor } = requireResult(await registry.webhooks.attempts(tenantId, id, query));
       return reply(200, { attempts: items.map(shownAttempt), next_cursor: nextCursor });
     },
   });
@@ -332,7 +332,7 @@ const DEFAULTS = { description: null, eventTypes: null, channels: null, batchMax
 type GivenContent = Omit<Static<ReturnType<typeof webhookChangeBody>>, "url">;
 
 /** The members that are there; null stands for the default. */
-function contentOf({ event_types, channels, description, batch_max }: GivenContent): Partial<WebhookContent> {
+function toContent({ event_types, channels, description, batch_max }: GivenContent): Partial<WebhookContent> {
   return {
     ...(event_types !== undefined && { eventTypes: event_types === null ? null : [...new Set(event_types)] }),
     ...(channels !== undefined && { channels: channels === null ? null : [...new Set(channels)] }),
@@ -356,7 +356,7 @@ async function positionNow(tenantId: string, feed: Pick<EventFeed, "marks">, clo
 }
 
 /** Throws an `ApiError` 400. */
-function rangeOf({ from = null, to = null, after_event_id = null }: Static<typeof replayBody>, nowMs: number) {
+function parseRange({ from = null, to = null, after_event_id = null }: Static<typeof replayBody>, nowMs: number) {
   if ((from === null) === (after_event_id === null)) {
     throw new ApiError(400, "either from or after_event_id is required, and not both");
   }
@@ -367,7 +367,7 @@ function rangeOf({ from = null, to = null, after_event_id = null }: Static<typeo
     }
     return { afterEventId: after_event_id, throughEventId: null };
   }
-  const [fromMs, toMs] = [unixMsOf("from", from ?? ""), to === null ? null : unixMsOf("to", to)];
+  const [fromMs, toMs] = [parseTime("from", from ?? ""), to === null ? null : parseTime("to", to)];
   if (fromMs >= (toMs ?? nowMs)) throw new ApiError(400, "from must be before to, and before now");
   return { afterEventId: lastBefore(fromMs), throughEventId: toMs === null ? null : lastBefore(toMs) };
 }
@@ -380,7 +380,7 @@ function lastBefore(unixMs: number): number {
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/;
 
 /** Throws an `ApiError` 400 that names the member. */
-function unixMsOf(name: string, text: string): number {
+function parseTime(name: string, text: string): number {
   const unixMs = TIME.test(text) ? Date.parse(text) : Number.NaN;
   if (!Number.isNaN(unixMs)) return unixMs;
   throw new ApiError(400, `${name} must be an ISO 8601 time with its zone, such as 2026-11-21T08:00:00Z`);

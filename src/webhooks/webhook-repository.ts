@@ -21,8 +21,8 @@ import { webhookLimits } from "./limits.ts";
 import { replayed, skipped, WELL } from "./progress.ts";
 import { newSecret } from "./signature.ts";
 import { webhookAttempts, webhookNews, webhooks } from "./tables.ts";
-import { type Attempt, newsTypesOf, type Place, type Webhook, type WebhookType } from "./webhook.ts";
-import { columnsOf, formerSecretPlace, secretPlace, webhookOf } from "./webhook-rows.ts";
+import { type Attempt, type Place, selectNewsTypes, type Webhook, type WebhookType } from "./webhook.ts";
+import { formerSecretPlace, secretPlace, toColumns, toWebhook } from "./webhook-rows.ts";
 
 type Changed = Partial<typeof webhooks.$inferInsert>;
 
@@ -79,7 +79,7 @@ export class WebhookRepository {
         .values({
           id,
           tenantId,
-          ...valuesOf(content),
+          ...toValues(content),
           secret: vault.seal(secretPlace(tenantId, id), secret),
           epoch: 1,
           position,
@@ -89,7 +89,7 @@ export class WebhookRepository {
         })
         .returning();
       if (row === undefined) throw new Error("the registry took no webhook");
-      return done({ webhook: webhookOf(row), secret });
+      return done({ webhook: toWebhook(row), secret });
     });
   }
 
@@ -97,14 +97,14 @@ export class WebhookRepository {
   all(tenantId: string): Promise<AllOfTenant<Webhook>> {
     return listOfTenant(this.options.database, tenantId, {
       rows: (db) => db.select().from(webhooks).where(eq(webhooks.tenantId, tenantId)).orderBy(asc(webhooks.id)),
-      item: webhookOf,
+      item: toWebhook,
     });
   }
 
   one(tenantId: string, webhookId: string): Promise<WebhookResult> {
     return readOfTenant(this.options.database, tenantId, async (db) => {
       const [row] = await db.select().from(webhooks).where(named(tenantId, webhookId));
-      return row === undefined ? missing("webhook") : done(webhookOf(row));
+      return row === undefined ? missing("webhook") : done(toWebhook(row));
     });
   }
 
@@ -113,10 +113,10 @@ export class WebhookRepository {
     return this.changed(tenantId, webhookId, async (webhook, transaction) => {
       const isElsewhere = change.url !== undefined && change.url !== webhook.url;
       const content = { ...webhook, ...change };
-      const hearsMore = newsTypesOf(content).length > newsTypesOf(webhook).length;
+      const hearsMore = selectNewsTypes(content).length > selectNewsTypes(webhook).length;
       return {
-        ...valuesOf(content),
-        ...(isElsewhere && columnsOf({ ...webhook.progress, ...WELL })),
+        ...toValues(content),
+        ...(isElsewhere && toColumns({ ...webhook.progress, ...WELL })),
         ...(hearsMore && { newsPosition: await lastNews(transaction, tenantId) }),
         epoch: webhook.epoch + (isElsewhere || hearsMore ? 1 : 0),
       };
@@ -126,7 +126,7 @@ export class WebhookRepository {
   /** Goes on where it stopped. Safe to repeat: one that is enabled and fails is called at once. */
   enable(tenantId: string, webhookId: string): Promise<WebhookResult> {
     return this.changed(tenantId, webhookId, ({ progress, epoch }) => ({
-      ...columnsOf({ ...progress, ...WELL, disabled: null }),
+      ...toColumns({ ...progress, ...WELL, disabled: null }),
       epoch: epoch + 1,
     }));
   }
@@ -142,14 +142,14 @@ export class WebhookRepository {
       if (throughEventId === null && afterEventId > progress.events.position) {
         const on = skipped(progress, afterEventId);
         const [position, newsPosition] = [on.events.position, on.news.position];
-        return { ...columnsOf(on), position, newsPosition, epoch: epoch + 1 };
+        return { ...toColumns(on), position, newsPosition, epoch: epoch + 1 };
       }
       const again = (place: Place) =>
         replayed(place, { afterEventId, throughEventId: throughEventId ?? place.position });
       const events = again(progress.events);
-      const news = newsTypesOf(webhook).length === 0 ? progress.news : again(progress.news);
+      const news = selectNewsTypes(webhook).length === 0 ? progress.news : again(progress.news);
       return {
-        ...columnsOf({ ...progress, events, news }),
+        ...toColumns({ ...progress, events, news }),
         position: events.position,
         newsPosition: news.position,
         epoch: epoch + 1,
@@ -201,7 +201,7 @@ export class WebhookRepository {
         .where(and(eq(webhookAttempts.webhookId, webhookId), recent, before))
         .orderBy(desc(webhookAttempts.id))
         .limit(rowsToRead(limit));
-      return done(buildPage(rows, limit, { item: attemptOf, cursor: ({ id }) => String(id) }));
+      return done(buildPage(rows, limit, { item: toAttempt, cursor: ({ id }) => String(id) }));
     });
   }
 
@@ -214,7 +214,7 @@ export class WebhookRepository {
       // Locked against what calls in flight write down.
       const [row] = await transaction.select().from(webhooks).where(named(tenantId, webhookId)).for("update");
       if (row === undefined) return new Undone(missing("webhook"));
-      return done(await update(transaction, webhookId, await change(webhookOf(row), transaction)));
+      return done(await update(transaction, webhookId, await change(toWebhook(row), transaction)));
     });
   }
 }
@@ -222,7 +222,7 @@ export class WebhookRepository {
 async function update(transaction: AnyDb, webhookId: string, change: Changed): Promise<Webhook> {
   const [row] = await transaction.update(webhooks).set(change).where(eq(webhooks.id, webhookId)).returning();
   if (row === undefined) throw new Error("a webhook that was locked is gone");
-  return webhookOf(row);
+  return toWebhook(row);
 }
 
 /** The last id of the tenant's news, of which no more is stored while the transaction has its row locked; 0: it has none. */
@@ -234,7 +234,7 @@ async function lastNews(transaction: AnyDb, tenantId: string): Promise<number> {
   return row?.last ?? 0;
 }
 
-function valuesOf({ url, description, eventTypes, channels, batchMax }: WebhookContent) {
+function toValues({ url, description, eventTypes, channels, batchMax }: WebhookContent) {
   return {
     url,
     description,
@@ -244,7 +244,7 @@ function valuesOf({ url, description, eventTypes, channels, batchMax }: WebhookC
   };
 }
 
-function attemptOf(row: typeof webhookAttempts.$inferSelect): Attempt {
+function toAttempt(row: typeof webhookAttempts.$inferSelect): Attempt {
   const { id: _, tenantId: __, webhookId: ___, at, ...attempt } = row;
   return { ...attempt, atMs: at.getTime() };
 }

@@ -5,7 +5,7 @@ import { type Place, type Progress, WEBHOOK_TYPES, type Webhook, type WebhookTyp
 
 type Row = typeof webhooks.$inferSelect;
 
-export function webhookOf(row: Row): Webhook {
+export function toWebhook(row: Row): Webhook {
   const { id, tenantId, url, description, eventTypes, channels, batchMax, epoch, createdAt } = row;
   return {
     webhookId: id,
@@ -17,16 +17,16 @@ export function webhookOf(row: Row): Webhook {
     channels,
     batchMax,
     epoch,
-    progress: progressOf(row),
+    progress: toProgress(row),
     createdAtMs: createdAt.getTime(),
   };
 }
 
-function progressOf(row: Row): Progress {
+function toProgress(row: Row): Progress {
   const { failures, lastError, disabledReason, disabledAt } = row;
   return {
-    events: placeOf(row.position, row.replayAfter, row.replayThrough, row.retryThrough),
-    news: placeOf(row.newsPosition, row.newsReplayAfter, row.newsReplayThrough, row.newsRetryThrough),
+    events: toPlace(row.position, row.replayAfter, row.replayThrough, row.retryThrough),
+    news: toPlace(row.newsPosition, row.newsReplayAfter, row.newsReplayThrough, row.newsRetryThrough),
     failures,
     failingSinceMs: row.failingSince?.getTime() ?? null,
     nextAtMs: row.nextAt?.getTime() ?? null,
@@ -36,13 +36,13 @@ function progressOf(row: Row): Progress {
   };
 }
 
-function placeOf(position: number, after: number | null, through: number | null, retryThrough: number | null): Place {
+function toPlace(position: number, after: number | null, through: number | null, retryThrough: number | null): Place {
   const replay = after === null || through === null ? null : { afterEventId: after, throughEventId: through };
   return { position, replay, retryThrough };
 }
 
 /** The columns of all of its progress but the positions, which only grow unless a tenant asks for more. */
-export function columnsOf(progress: Progress) {
+export function toColumns(progress: Progress) {
   const { events, news, failures, failingSinceMs, nextAtMs, lastError, disabled } = progress;
   return {
     replayAfter: events.replay?.afterEventId ?? null,
@@ -52,15 +52,15 @@ export function columnsOf(progress: Progress) {
     newsReplayThrough: news.replay?.throughEventId ?? null,
     newsRetryThrough: news.retryThrough,
     failures,
-    failingSince: dateOf(failingSinceMs),
-    nextAt: dateOf(nextAtMs),
+    failingSince: toDate(failingSinceMs),
+    nextAt: toDate(nextAtMs),
     lastError,
     disabledReason: disabled?.reason ?? null,
-    disabledAt: dateOf(disabled?.atMs ?? null),
+    disabledAt: toDate(disabled?.atMs ?? null),
   };
 }
 
-function dateOf(unixMs: number | null): Date | null {
+function toDate(unixMs: number | null): Date | null {
   return unixMs === null ? null : new Date(unixMs);
 }
 

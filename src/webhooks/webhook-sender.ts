@@ -5,14 +5,22 @@ import type { StoredEventRow } from "../domain/jobs/event-store.ts";
 import { Repeated } from "../domain/repeated.ts";
 import type { ChangeFeed } from "../domain/tenants/tenant.ts";
 import type { DeliveryRepository } from "./delivery-repository.ts";
-import { type Followed, type Held, type HeldShard, markOf, newsMarkOf, nextStream, positionsOf } from "./followed.ts";
+import {
+  type Followed,
+  getMark,
+  getNewsMark,
+  type Held,
+  type HeldShard,
+  nextStream,
+  readPositions,
+} from "./followed.ts";
 import { webhookLimits } from "./limits.ts";
 import { Notes } from "./notes.ts";
 import { type SealedWebhook, wants } from "./webhook.ts";
 import { FIRST_SPAN, type TurnPorts, WebhookTurns } from "./webhook-turn.ts";
 
 export interface WebhookSenderPorts extends Omit<TurnPorts, "notes" | "store"> {
-  readonly store: Pick<DeliveryRepository, "ofShards" | "ofTenants" | "note" | "trim" | "secretsOf">;
+  readonly store: Pick<DeliveryRepository, "ofShards" | "ofTenants" | "note" | "trim" | "openSecrets">;
   readonly changes: Pick<ChangeFeed, "onChange">;
 }
 
@@ -205,14 +213,14 @@ export class WebhookSender {
       held,
       mark: 0,
       seen: 0,
-      newsMark: newsMarkOf(webhook),
+      newsMark: getNewsMark(webhook),
       lastTurn: "news",
       isSettling: false,
       state: "idle",
       timer: null,
       notBeforeMs: 0,
       span: FIRST_SPAN,
-      notedPositions: positionsOf(webhook.progress),
+      notedPositions: readPositions(webhook.progress),
       untrimmed: 0,
       isGone: false,
     };
@@ -228,10 +236,10 @@ export class WebhookSender {
     const isAnew = webhook.epoch > epoch;
     // Of the same epoch, this process knows more than it has written down.
     one.webhook = isAnew ? webhook : { ...webhook, progress };
-    one.newsMark = newsMarkOf(one.webhook);
+    one.newsMark = getNewsMark(one.webhook);
     if (isAnew) {
       one.notBeforeMs = 0;
-      one.notedPositions = positionsOf(webhook.progress);
+      one.notedPositions = readPositions(webhook.progress);
       this.toLook.add(one);
     }
     this.schedule(one);
@@ -289,7 +297,7 @@ export class WebhookSender {
     one.timer?.cancel();
     one.timer = null;
     one.state = "idle";
-    const waitMs = this.waitOf(one);
+    const waitMs = this.computeWait(one);
     if (waitMs === null) return;
     if (waitMs > 0) {
       one.state = "waiting";
@@ -304,7 +312,7 @@ export class WebhookSender {
   }
 
   /** How long until its next turn; null: there is nothing to tell. */
-  private waitOf(one: Followed): number | null {
+  private computeWait(one: Followed): number | null {
     const { clock } = this.ports;
     if (nextStream(one) === null) return null;
     const { progress } = one.webhook;
@@ -312,7 +320,7 @@ export class WebhookSender {
   }
 
   private run(one: Followed): Promise<void> {
-    const running = this.turnOf(one).finally(() => {
+    const running = this.runTurn(one).finally(() => {
       // Its next turn may have begun already.
       if (this.running.get(one) === running) this.running.delete(one);
     });
@@ -321,19 +329,19 @@ export class WebhookSender {
   }
 
   /** Never rejects. */
-  private async turnOf(one: Followed): Promise<void> {
+  private async runTurn(one: Followed): Promise<void> {
     const { clock } = this.ports;
     const { webhook, held, span } = one;
     const stream = nextStream(one);
     const beganMs = clock.monotonicMs();
     const mayGoOn = () => !one.isGone && one.webhook.epoch === webhook.epoch && held.term.isSurelyHeld();
-    if (stream === null || !mayGoOn() || this.waitOf(one) !== 0) {
+    if (stream === null || !mayGoOn() || this.computeWait(one) !== 0) {
       one.notBeforeMs = beganMs + webhookLimits.turnMs;
       return this.idle(one);
     }
     one.state = "running";
     one.lastTurn = stream;
-    const [mark, notedPosition] = [markOf(one, stream), one.notedPositions[stream]];
+    const [mark, notedPosition] = [getMark(one, stream), one.notedPositions[stream]];
     const order = { webhook, stream, mark, span, notedPosition, cutOff: held.cutOff.signal, mayGoOn };
     const end = await this.work.run(order);
     if (end.kind === "stale") {

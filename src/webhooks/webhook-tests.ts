@@ -4,13 +4,13 @@ import type { WebhookCalls } from "../domain/texts/outbound.ts";
 import type { DeliveryRepository } from "./delivery-repository.ts";
 import { webhookLimits } from "./limits.ts";
 import { testMessage } from "./message.ts";
-import { faultOf } from "./progress.ts";
+import { findFault } from "./progress.ts";
 import { signedHeaders } from "./signature.ts";
 import type { Attempt } from "./webhook.ts";
 import { calledInTime, saidBy } from "./webhook-turn.ts";
 
 export interface WebhookTestPorts {
-  readonly store: Pick<DeliveryRepository, "one" | "secretsOf" | "noteTest">;
+  readonly store: Pick<DeliveryRepository, "one" | "openSecrets" | "noteTest">;
   readonly caller: WebhookCalls;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
@@ -42,7 +42,7 @@ export class WebhookTests {
     if (webhook === null) return null;
     const [atMs, beganMs] = [clock.nowMs(), clock.monotonicMs()];
     const { messageId, json } = testMessage(webhookId, atMs);
-    const headers = signedHeaders({ messageId, json, atMs, secrets: store.secretsOf(webhook) });
+    const headers = signedHeaders({ messageId, json, atMs, secrets: store.openSecrets(webhook) });
     const { url } = webhook;
     const answer = await calledInTime(clock, NEVER, (signal) => caller.call({ url, json, headers }, signal));
     const { status, said } = saidBy(answer);
@@ -54,7 +54,7 @@ export class WebhookTests {
       firstEventId: null,
       lastEventId: null,
       status,
-      error: faultOf(answer),
+      error: findFault(answer),
       answer: said,
       ms: Math.round(clock.monotonicMs() - beganMs),
     };

@@ -8,22 +8,22 @@ import type { Telemetry } from "../domain/telemetry.ts";
 import type { WebhookAnswer, WebhookCalls } from "../domain/texts/outbound.ts";
 import type { DeliveryRepository, DisabledWebhook } from "./delivery-repository.ts";
 import { webhookLimits } from "./limits.ts";
-import { type Message, messagesOf, type Told, toldEvent } from "./message.ts";
+import { buildMessages, type Message, type Told, toldEvent } from "./message.ts";
 import type { NewsRepository } from "./news-repository.ts";
 import type { Notes } from "./notes.ts";
-import { failed, faultOf, nextRange, passed, told } from "./progress.ts";
+import { failed, findFault, nextRange, passed, told } from "./progress.ts";
 import { signedHeaders } from "./signature.ts";
 import {
   type Attempt,
   type EventRange,
-  eventTypesOf,
   type Progress,
   type SealedWebhook,
   type Stream,
+  selectEventTypes,
 } from "./webhook.ts";
 
 export interface TurnPorts {
-  readonly store: Pick<DeliveryRepository, "secretsOf" | "trim">;
+  readonly store: Pick<DeliveryRepository, "openSecrets" | "trim">;
   readonly notes: Pick<Notes, "write">;
   readonly feed: EventFeed;
   readonly news: Pick<NewsRepository, "after">;
@@ -108,7 +108,7 @@ export class WebhookTurns {
 
   private async events(webhook: SealedWebhook, range: EventRange, limit: number): Promise<readonly Told[]> {
     const { tenantId, channels } = webhook;
-    const types = eventTypesOf(webhook);
+    const types = selectEventTypes(webhook);
     if (types?.length === 0) return [];
     const read = () => this.ports.feed.after({ tenantId, ...range, channels, types, limit });
     return this.reads.inTurn(tenantId, async () => (await read()).map(toldEvent));
@@ -125,17 +125,17 @@ export class WebhookTurns {
     const attempts: Attempt[] = [];
     let progress = webhook.progress;
     if (all.length === 0) return { progress, attempts, isWhole: true };
-    const secrets = store.secretsOf(webhook);
+    const secrets = store.openSecrets(webhook);
     let isFirst = true;
-    for (const message of messagesOf(webhook, stream, all)) {
+    for (const message of buildMessages(webhook, stream, all)) {
       const isLate = !isFirst && clock.monotonicMs() - beganMs > webhookLimits.turnMs;
       if (isLate || !mayGoOn()) return { progress, attempts, isWhole: false };
       isFirst = false;
       const { answer, ...call } = await this.call(webhook, { ...message, secrets }, cutOff);
-      const error = faultOf(answer);
+      const error = findFault(answer);
       // Whether the receiver has it is not known: it is told again.
       if (error !== null && cutOff.aborted) return { progress, attempts, isWhole: false };
-      attempts.push(attemptOf(stream, message, answer, { ...call, error }));
+      attempts.push(toAttempt(stream, message, answer, { ...call, error }));
       if (error !== null) {
         const failure = { answer, stream, lastId: message.lastId, nowMs: clock.nowMs() };
         return { progress: failed(progress, failure, random), attempts, isWhole: false };
@@ -155,7 +155,7 @@ export class WebhookTurns {
     const headers = signedHeaders({ messageId, json, atMs, secrets });
     const answer = await calledInTime(clock, cutOff, (signal) => caller.call({ url, json, headers }, signal));
     const ms = Math.round(clock.monotonicMs() - beganMs);
-    const isTaken = faultOf(answer) === null;
+    const isTaken = findFault(answer) === null;
     telemetry.time("webhook_call_seconds", ms / 1000);
     telemetry.count("webhook_calls", { result: isTaken ? "taken" : "failed" });
     if (isTaken) telemetry.count("webhook_events", {}, events);
@@ -201,7 +201,7 @@ export async function calledInTime(
   }
 }
 
-function attemptOf(
+function toAttempt(
   stream: Stream,
   { messageId, events, firstId, lastId }: Message,
   answer: WebhookAnswer,

@@ -99,11 +99,11 @@ export function wants(
 }
 
 /** The types of events that it is to be told of; null: all. */
-export function eventTypesOf({ eventTypes }: Pick<Webhook, "eventTypes">): readonly EventType[] | null {
+export function selectEventTypes({ eventTypes }: Pick<Webhook, "eventTypes">): readonly EventType[] | null {
   return eventTypes === null ? null : EVENT_TYPES.filter((type) => eventTypes.includes(type));
 }
 
 /** The types of news that it is to be told of. */
-export function newsTypesOf({ eventTypes }: Pick<Webhook, "eventTypes">): readonly NewsType[] {
+export function selectNewsTypes({ eventTypes }: Pick<Webhook, "eventTypes">): readonly NewsType[] {
   return NEWS_TYPES.filter((type) => eventTypes?.includes(type) ?? true);
 }

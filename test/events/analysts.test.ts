@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { ANALYSTS_PAGE, openExampleEventStore, outputOf, queriesOf } from "../../infra/analysts-page.ts";
+import { ANALYSTS_PAGE, openExampleEventStore, readQueries, runQuery } from "../../infra/analysts-page.ts";
 
 let example: Awaited<ReturnType<typeof openExampleEventStore>>;
 
@@ -9,16 +9,16 @@ beforeAll(async () => {
 afterAll(() => example.close());
 
 test("every query of the analysts' page returns what the page says, for an analyst", async () => {
-  const queries = queriesOf(await Bun.file(ANALYSTS_PAGE).text());
+  const queries = readQueries(await Bun.file(ANALYSTS_PAGE).text());
   expect(queries.length).toBeGreaterThanOrEqual(12);
   // `bun infra/analysts-page.ts` regenerates the outputs.
   for (const { sql, output } of queries)
-    expect({ sql, output: await outputOf(example.face, sql) }).toEqual({ sql, output });
+    expect({ sql, output: await runQuery(example.face, sql) }).toEqual({ sql, output });
 }, 90_000);
 
 test("the analysts' page names every table, view and column that analysts find", async () => {
   const page = await Bun.file(ANALYSTS_PAGE).text();
-  const found = await outputOf(
+  const found = await runQuery(
     example.face,
     `SELECT arrayJoin([table, name]) AS word FROM system.columns
      WHERE database = 'waybill' AND table NOT LIKE '%\\_mv' AND table NOT IN ('migrations', 'identity', 'belongs_to') GROUP BY word FORMAT TSV`,
@@ -38,7 +38,7 @@ test("analysts do not read what failed jobs were to send", async () => {
     `DESCRIBE TABLE ${table}`,
   ];
   for (const sql of tries) {
-    const answer = await outputOf(example.face, sql).catch((error: unknown) => String(error));
+    const answer = await runQuery(example.face, sql).catch((error: unknown) => String(error));
     expect([sql, answer]).toEqual([
       sql,
       expect.stringMatching(/ACCESS_DENIED|may not|not allowed|cannot|privileges|Only/i),

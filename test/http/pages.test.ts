@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { html, languageOf, wantsPage } from "../../src/http/page.ts";
+import { chooseLanguage, html, wantsPage } from "../../src/http/page.ts";
 import { BROWSER } from "./support/browser-headers.ts";
 import { Front } from "./support/front.ts";
 
@@ -50,11 +50,11 @@ describe("the reader's language", () => {
     ["<script>", "en"],
     [`es,${"x,".repeat(2_000)}`, "en"],
   ] as const)("%p is %s", (given, expected) => {
-    expect(languageOf(asked({ "accept-language": given }))).toBe(expected);
+    expect(chooseLanguage(asked({ "accept-language": given }))).toBe(expected);
   });
 
   test("is English where none is given", () => {
-    expect(languageOf(asked({}))).toBe("en");
+    expect(chooseLanguage(asked({}))).toBe("en");
   });
 });
 

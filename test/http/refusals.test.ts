@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { ApiError } from "../../src/http/api-error.ts";
-import { ERROR_CODES, toldOf } from "../../src/http/error-codes.ts";
+import { ERROR_CODES, toTold } from "../../src/http/error-codes.ts";
 import { wantsProblem } from "../../src/http/problem.ts";
 import { Front } from "./support/front.ts";
 
@@ -74,13 +74,13 @@ test.each([
 
 test("a refusal names the member that its sentence begins with, if the call has such a one", () => {
   const members = new Set(["tags", "pass_data"]);
-  const told = (message: string) => toldOf(new ApiError(400, message), members);
+  const told = (message: string) => toTold(new ApiError(400, message), members);
   expect(told("pass_data.fields[0].key must be a string")).toEqual({
     code: "invalid_member",
     param: "pass_data.fields[0].key",
   });
   expect(told("the body must be an object")).toEqual({ code: "bad_request", param: null });
-  expect(toldOf(new ApiError(404, "tags are not here"), members)).toEqual({ code: "not_found", param: null });
+  expect(toTold(new ApiError(404, "tags are not here"), members)).toEqual({ code: "not_found", param: null });
 });
 
 test("answers tell the rate window in the fields of the draft, too", async () => {

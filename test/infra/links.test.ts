@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { brokenLinks, headingsOf } from "../../infra/check-links.ts";
+import { brokenLinks, readHeadings } from "../../infra/check-links.ts";
 
 const PAGE = join(import.meta.dir, "../../docs/a-page.md");
 
@@ -29,5 +29,5 @@ test("a link is followed to its file and its heading, and what leads nowhere is 
 
 test("headings have the anchors that GitHub gives them", () => {
   const page = "# One: *two*, `three_four`!\n## Same\n## Same\n```\n# no heading\n```\n### [A link](x.md) – and a dash";
-  expect(Array.from(headingsOf(page))).toEqual(["one-two-three_four", "same", "same-1", "a-link--and-a-dash"]);
+  expect(Array.from(readHeadings(page))).toEqual(["one-two-three_four", "same", "same-1", "a-link--and-a-dash"]);
 });

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { MeasuredShard } from "../../src/domain/jobs/queue-depth.ts";
 import type { ProcessStatus } from "../../src/domain/process-status.ts";
-import { alarmsOf, KNOWN_ALERTS, runbookOf } from "../../src/operators/overview/alarms.ts";
+import { findAlarms, KNOWN_ALERTS, linkRunbook } from "../../src/operators/overview/alarms.ts";
 import { overviewBody } from "../../src/operators/overview/body.ts";
 import { type Facts, firstMinuteMs, MINUTE_MS } from "../../src/operators/overview/facts.ts";
 import { Overview, type OverviewPorts } from "../../src/operators/overview/overview.ts";
@@ -117,9 +117,9 @@ const CASES: readonly [alert: string, raised: Partial<Facts>, calm: Partial<Fact
 ];
 
 test.each(CASES)("the alarm of %s is raised at its threshold, and not below it", (alert, raised, calm) => {
-  const alarmsAt = (changes: Partial<Facts>) => alarmsOf({ ...CALM, ...changes }).map(({ runbook }) => runbook);
-  expect(alarmsAt(raised)).toEqual([runbookOf(alert)]);
-  expect(alarmsAt(calm)).not.toContain(runbookOf(alert));
+  const alarmsAt = (changes: Partial<Facts>) => findAlarms({ ...CALM, ...changes }).map(({ runbook }) => runbook);
+  expect(alarmsAt(raised)).toEqual([linkRunbook(alert)]);
+  expect(alarmsAt(calm)).not.toContain(linkRunbook(alert));
 });
 
 test("every alarm is an alert of Prometheus, of the same weight, with a section in the runbook", async () => {
@@ -134,13 +134,13 @@ test("every alarm is an alert of Prometheus, of the same weight, with a section 
 });
 
 test("nothing is wrong, and nobody is told so", () => {
-  expect(alarmsOf(CALM)).toEqual([]);
-  expect(alarmsOf({ ...CALM, ...ending(3, "api_key") })).toEqual([]);
+  expect(findAlarms(CALM)).toEqual([]);
+  expect(findAlarms({ ...CALM, ...ending(3, "api_key") })).toEqual([]);
 });
 
 test("what many share is told in a few lines", () => {
   const breakers = Array.from({ length: 40 }, () => breaker(NOW_MS - DAY_MS));
-  expect(alarmsOf({ ...CALM, ...oneProcess({ breakers }) }).map(({ title }) => title)).toEqual([
+  expect(findAlarms({ ...CALM, ...oneProcess({ breakers }) }).map(({ title }) => title)).toEqual([
     ...Array.from({ length: 10 }, () => "mx:25 is away"),
     "30 more",
   ]);

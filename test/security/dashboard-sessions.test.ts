@@ -167,8 +167,8 @@ test("a session of a former master key is known as long as the key is given", ()
   const cookie = `waybill_session=${new OperatorSessions([former]).begin(account, 0)}`;
   const request = new Request("http://127.0.0.1/dash", { headers: { cookie } });
   const find = () => account;
-  expect(new OperatorSessions([next, former]).operatorOf(request, 1, find)).toEqual(account);
-  expect(new OperatorSessions([next]).operatorOf(request, 1, find)).toBeNull();
+  expect(new OperatorSessions([next, former]).findOperator(request, 1, find)).toEqual(account);
+  expect(new OperatorSessions([next]).findOperator(request, 1, find)).toBeNull();
 });
 
 describe("a page of another site cannot use the session", () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { eq, sql } from "drizzle-orm";
-import { tenantPartOf } from "../../src/app/app-channel.ts";
+import { joinTenantParts } from "../../src/app/app-channel.ts";
 import { CHANNELS } from "../../src/app/channels.ts";
 import type { OpenRegistry } from "../../src/app/open-registry.ts";
 import { QUEUE_SHARE, type Tenant } from "../../src/domain/tenants/tenant.ts";
@@ -235,7 +235,7 @@ function gatedSnapshots(db: AnyDb, what: "tenants" | "ownersOfKeys" = "tenants")
   const clock = new SkippingClock();
   const database = new Database(db, clock);
   const vault = new Vault([MASTER_KEY], machineRandom);
-  const source = new TenantSource({ database, vault, clock, channels: tenantPartOf(CHANNELS) });
+  const source = new TenantSource({ database, vault, clock, channels: joinTenantParts(CHANNELS) });
   const reached = Promise.withResolvers<void>();
   const opening = Promise.withResolvers<void>();
   const gated = new Proxy(source, {

@@ -80,7 +80,7 @@ export class SenderWorld {
     return {
       ofShards: (shards) => store.ofShards(shards),
       ofTenants: (ids) => store.ofTenants(ids),
-      secretsOf: (webhook) => store.secretsOf(webhook),
+      openSecrets: (webhook) => store.openSecrets(webhook),
       trim: (one) => store.trim(one),
       note: (notes) => store.note(notes),
       ...change,

@@ -41,7 +41,7 @@ const WEBHOOK: SealedWebhook = {
 };
 
 const PORTS: TurnPorts = {
-  store: { secretsOf: () => [], trim: async () => undefined },
+  store: { openSecrets: () => [], trim: async () => undefined },
   notes: { write: async () => true },
   feed: { settleMs: 0, marks: async () => new Map(), after: async () => [] },
   news: { after: async () => [] },

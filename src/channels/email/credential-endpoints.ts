@@ -10,7 +10,7 @@ import { type Endpoint, operatorEndpoint } from "../../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../../http/failures.ts";
 import { tenantIdParameter } from "../../http/parameters.ts";
 import { oneLine } from "../../http/schemas.ts";
-import { resultOf } from "../../http/store-results.ts";
+import { requireResult } from "../../http/store-results.ts";
 import type { CredentialsPut } from "../../storage/registry.ts";
 import type { EmailCredentials } from "./credentials.ts";
 
@@ -67,7 +67,7 @@ export function credentialEndpoints({ registry }: CredentialEndpointPorts): read
         if (body.warm_up_from !== undefined && !isDay(body.warm_up_from)) {
           throw new ApiError(400, "warm_up_from must be a day of the calendar, YYYY-MM-DD");
         }
-        return replyStored("email", resultOf(await registry.putEmailCredentials(id, { ...body, from_address })));
+        return replyStored("email", requireResult(await registry.putEmailCredentials(id, { ...body, from_address })));
       },
     }),
   ];

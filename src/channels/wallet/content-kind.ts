@@ -1,13 +1,13 @@
 import { Type } from "@sinclair/typebox";
 import type { ContentKind } from "../../http/content-kind.ts";
-import { enumOf } from "../../http/schemas.ts";
+import { enumSchema } from "../../http/schemas.ts";
 import type { PassStore } from "./passes.ts";
 import { parsePayload } from "./payload.ts";
 
 const WalletJobContent = Type.Object(
   {
     channel: Type.Literal("wallet"),
-    action: enumOf(["create", "update"] as const),
+    action: enumSchema(["create", "update"] as const),
     pass_id: Type.String(),
     version: Type.Integer({ description: "Of the pass, when the job was accepted." }),
     pass: Type.Object({}, { additionalProperties: true, description: "The pass's data, as they are now." }),

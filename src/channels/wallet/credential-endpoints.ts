@@ -11,7 +11,7 @@ import {
 import { type Endpoint, operatorEndpoint } from "../../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../../http/failures.ts";
 import { tenantIdParameter } from "../../http/parameters.ts";
-import { resultOf } from "../../http/store-results.ts";
+import { requireResult } from "../../http/store-results.ts";
 import type { CredentialsPut } from "../../storage/registry.ts";
 import { appleCredentialsBody, googleCredentialsBody } from "./operator-bodies.ts";
 import type { WalletPorts } from "./ports.ts";
@@ -62,7 +62,7 @@ export function walletCredentialEndpoints({ registry, wallet }: WalletCredential
         };
         const { problem, warnings } = wallet.checkSigner(signer);
         if (problem !== null) throw new ApiError(400, problem);
-        const stored = resultOf(await registry.putAppleCredentials(id, signer));
+        const stored = requireResult(await registry.putAppleCredentials(id, signer));
         await wallet.noteSigner(signer, id);
         return replyStoredWithWarnings("wallet", stored, warnings);
       },
@@ -76,7 +76,10 @@ export function walletCredentialEndpoints({ registry, wallet }: WalletCredential
       body: googleCredentialsBody,
       answers: credentialsStored,
       handle: async ({ params: { id }, body: { service_account, issuer_id } }) =>
-        replyStored("wallet", resultOf(await registry.putGoogleCredentials(id, toIssuer(service_account, issuer_id)))),
+        replyStored(
+          "wallet",
+          requireResult(await registry.putGoogleCredentials(id, toIssuer(service_account, issuer_id))),
+        ),
     }),
   ];
 }

@@ -7,7 +7,7 @@ import { ApiError } from "../../http/api-error.ts";
 import { type Endpoint, reply, tenantEndpoint } from "../../http/endpoint.ts";
 import { CONFLICT, tenantFailure } from "../../http/failures.ts";
 import { pathText } from "../../http/parameters.ts";
-import { enumOf } from "../../http/schemas.ts";
+import { enumSchema } from "../../http/schemas.ts";
 import type { GoogleClassAnswer, GoogleClasses } from "./google-classes.ts";
 import { walletLimits } from "./limits.ts";
 import { missingCredentials, orRefuse, unusable } from "./refusals.ts";
@@ -26,7 +26,7 @@ export interface GoogleClassEndpointPorts {
 }
 
 const GoogleClassChange = Type.Object(
-  { status: enumOf(["created", "updated"]), class_id: Type.String() },
+  { status: enumSchema(["created", "updated"]), class_id: Type.String() },
   { $id: "GoogleClassChange" },
 );
 
@@ -145,7 +145,7 @@ function readEndpoint(ports: GoogleClassEndpointPorts): Endpoint {
     query: {
       class_type: {
         description: "Its kind.",
-        schema: enumOf(GOOGLE_KINDS),
+        schema: enumSchema(GOOGLE_KINDS),
         isRequired: true,
         read: (text) => orRefuse(readClassType(text)),
       },

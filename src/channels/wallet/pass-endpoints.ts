@@ -11,10 +11,10 @@ import type { Exchange } from "../../http/exchange.ts";
 import { tenantFailure } from "../../http/failures.ts";
 import type { FrontDoor } from "../../http/front-door.ts";
 import { pathText } from "../../http/parameters.ts";
-import { enumOf, Uuid } from "../../http/schemas.ts";
+import { enumSchema, Uuid } from "../../http/schemas.ts";
 import { acceptJob } from "../../http/sending/accept-job.ts";
 import { keyConflict, REPLAYED } from "../../http/sending/accepted-answer.ts";
-import { idempotencyOf } from "../../http/sending/idempotency.ts";
+import { readIdempotency } from "../../http/sending/idempotency.ts";
 import { IDEMPOTENCY_KEY, REPLAYED_HEADER } from "../../http/sending/send-endpoint.ts";
 import type { GooglePassStatus, Pass, PassDevices, PassStore } from "./passes.ts";
 import { encodePayload } from "./payload.ts";
@@ -61,7 +61,7 @@ const PassStatus = Type.Union(
         pass_id: Uuid,
         pass_type: Type.Literal("apple"),
         version: Version,
-        status: enumOf(["active", "expired", "voided"]),
+        status: enumSchema(["active", "expired", "voided"]),
         installed_devices: Type.Integer(),
         is_installed: Type.Boolean(),
       },
@@ -72,8 +72,11 @@ const PassStatus = Type.Union(
         pass_id: Uuid,
         pass_type: Type.Literal("google"),
         version: Version,
-        status: enumOf(["active", "completed", "expired", "inactive", "not_found"], "`google_status` in lower case."),
-        google_status: enumOf(["ACTIVE", "COMPLETED", "EXPIRED", "INACTIVE", "not_found"]),
+        status: enumSchema(
+          ["active", "completed", "expired", "inactive", "not_found"],
+          "`google_status` in lower case.",
+        ),
+        google_status: enumSchema(["ACTIVE", "COMPLETED", "EXPIRED", "INACTIVE", "not_found"]),
         has_users: Type.Boolean({ description: "At least one user saved the pass." }),
         is_installed: Type.Boolean({
           description:
@@ -263,7 +266,7 @@ async function updatePass(
   id: string,
   body: unknown,
 ): Promise<QueuedUpdate> {
-  const idempotency = idempotencyOf(exchange, `update ${id.toLowerCase()}`, body);
+  const idempotency = readIdempotency(exchange, `update ${id.toLowerCase()}`, body);
   const earlier = idempotency === null ? null : await door.ports.queue.queuedUnder(tenant, idempotency);
   if (earlier?.isSame === true) {
     return { pass_id: id.toLowerCase(), job_id: earlier.jobId, isRepeat: true, isUnchanged: false };

@@ -8,7 +8,7 @@ import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Tenant } from "../../domain/tenants/tenant.ts";
 import { ApiError } from "../../http/api-error.ts";
 import { keyConflict } from "../../http/sending/accepted-answer.ts";
-import { resultOf } from "../../http/store-results.ts";
+import { requireResult } from "../../http/store-results.ts";
 import type { GoogleClasses } from "./google-classes.ts";
 import { walletLimits } from "./limits.ts";
 import type { GooglePasses, NewPass, Pass, PassStore } from "./passes.ts";
@@ -63,7 +63,7 @@ export async function requireCredentials(
 ): Promise<void> {
   if ((type === "apple" ? resolveAppleSigner(tenant, platform) : resolveGoogleIssuer(tenant, platform)) !== null)
     return;
-  const { tokens } = resultOf(await registry.tenant(tenant.tenantId));
+  const { tokens } = requireResult(await registry.tenant(tenant.tenantId));
   if (tokens < 1) throw noTokens();
   throw missingCredentials(type);
 }

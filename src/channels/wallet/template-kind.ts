@@ -3,7 +3,7 @@ import { PASS_STYLES, PASS_TYPES, type PassStyle, type PassType } from "../../do
 import { done } from "../../domain/store-result.ts";
 import type { JsonObject } from "../../domain/texts/json.ts";
 import { ApiError } from "../../http/api-error.ts";
-import { enumOf } from "../../http/schemas.ts";
+import { enumSchema } from "../../http/schemas.ts";
 import type { TemplateKind } from "../../http/template-kind.ts";
 import { walletLimits } from "./limits.ts";
 import { checkTemplate, passOver } from "./request/accept-pass.ts";
@@ -57,8 +57,8 @@ export const walletTemplateKind: TemplateKind<typeof members, WalletTemplateReco
   answer: Type.Object({
     slug: Type.String(),
     channel: Type.Literal("wallet"),
-    pass_type: enumOf(PASS_TYPES),
-    style: Type.Union([enumOf(PASS_STYLES), Type.Null()], {
+    pass_type: enumSchema(PASS_TYPES),
+    style: Type.Union([enumSchema(PASS_STYLES), Type.Null()], {
       description: "Of passes of type apple; null: as the request says.",
     }),
     pass_data: Type.Unsafe<JsonObject>(
@@ -76,8 +76,8 @@ export const walletTemplateKind: TemplateKind<typeof members, WalletTemplateReco
   preview: {
     answer: Type.Object({
       channel: Type.Literal("wallet"),
-      pass_type: enumOf(PASS_TYPES),
-      style: Type.Union([enumOf(PASS_STYLES), Type.Null()]),
+      pass_type: enumSchema(PASS_TYPES),
+      style: Type.Union([enumSchema(PASS_STYLES), Type.Null()]),
       pass_data: Type.Unsafe<JsonObject>(
         Type.Object({}, { additionalProperties: true, description: "The given pass_data laid over the template's." }),
       ),

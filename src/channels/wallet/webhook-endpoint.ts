@@ -7,7 +7,7 @@ import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../../http/failures.ts";
 import { tenantIdParameter } from "../../http/parameters.ts";
 import type { Refusal } from "../../http/sending/acceptance.ts";
-import { resultOf } from "../../http/store-results.ts";
+import { requireResult } from "../../http/store-results.ts";
 import { walletWebhookBody } from "./operator-bodies.ts";
 
 export interface WalletWebhookPorts {
@@ -45,7 +45,7 @@ export function walletWebhookEndpoint({ registry, wallet }: WalletWebhookPorts):
     async handle({ params: { id }, body: { wallet_webhook_url } }) {
       const refusal = wallet_webhook_url === null ? null : await webhookUrlRefusal(wallet_webhook_url, wallet.outbound);
       if (refusal !== null) throw new ApiError(refusal.status, refusal.message);
-      resultOf(await registry.putWalletWebhook(id, wallet_webhook_url));
+      requireResult(await registry.putWalletWebhook(id, wallet_webhook_url));
       return reply(200, { wallet_webhook_url });
     },
   });

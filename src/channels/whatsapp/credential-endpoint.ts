@@ -5,7 +5,7 @@ import { credentialsStored, replyStored } from "../../http/credential-kind.ts";
 import { type Endpoint, operatorEndpoint } from "../../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../../http/failures.ts";
 import { tenantIdParameter } from "../../http/parameters.ts";
-import { resultOf } from "../../http/store-results.ts";
+import { requireResult } from "../../http/store-results.ts";
 import type { CredentialsPut } from "../../storage/registry.ts";
 import type { WhatsappCredentials } from "./credentials.ts";
 
@@ -56,6 +56,6 @@ export function credentialEndpoint(registry: CredentialStore): Endpoint {
     answers: credentialsStored,
     fails: { 404: OPERATOR_NOT_FOUND },
     handle: async ({ params: { id }, body }) =>
-      replyStored("whatsapp", resultOf(await registry.putWhatsappCredentials(id, body))),
+      replyStored("whatsapp", requireResult(await registry.putWhatsappCredentials(id, body))),
   });
 }

@@ -1,6 +1,6 @@
 import { type TProperties, Type } from "@sinclair/typebox";
 import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../domain/texts/json.ts";
-import { enumOf, optional } from "../../http/schemas.ts";
+import { enumSchema, optional } from "../../http/schemas.ts";
 import { complaintAboutMembers, presentMembers } from "../../http/sending/acceptance.ts";
 import { isPlaceholder } from "./carried-pass.ts";
 import { complaintAboutLink, linkSchema, toUri } from "./media.ts";
@@ -142,10 +142,10 @@ const flow: InteractiveKind = {
     flow_id: line(FLOW_TEXT_CHARS_MAX, "The provider's id of the flow."),
     flow_cta: line(FLOW_LABEL_CHARS_MAX, "What is written on the button."),
     flow_token: optional(line(FLOW_TEXT_CHARS_MAX, "Comes back with the answers.")),
-    flow_action: optional(enumOf(FLOW_ACTIONS)),
+    flow_action: optional(enumSchema(FLOW_ACTIONS)),
     screen: optional(line(FLOW_TEXT_CHARS_MAX, "The screen that it begins with.")),
     data: optional(AnyObject("What that screen is filled with: up to 16 KiB.")),
-    mode: optional(enumOf(FLOW_MODES)),
+    mode: optional(enumSchema(FLOW_MODES)),
   },
   complaint: ({ flow_id: id, flow_cta: label, flow_token, flow_action, screen, data, mode }, where) => {
     if (flow_action !== undefined && !FLOW_ACTIONS.some((known) => known === flow_action)) {

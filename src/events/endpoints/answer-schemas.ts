@@ -2,7 +2,7 @@ import { type Static, type TObject, type TProperties, Type } from "@sinclair/typ
 import { type DeliveryEvent, EVENT_TYPES, type EventType, eventTimeMs } from "../../domain/jobs/event.ts";
 import type { TenantEvent } from "../../domain/jobs/event-store.ts";
 import { type ChannelName, END_REASONS, isFinal, type JobRecord } from "../../domain/jobs/job.ts";
-import { enumOf, Uuid } from "../../http/schemas.ts";
+import { enumSchema, Uuid } from "../../http/schemas.ts";
 
 /** What tenants see of jobs and events. A job's status and an event's type determine the shape of its result. */
 
@@ -75,7 +75,10 @@ const ClickedResult = Type.Object(
   { $id: "ClickedResult" },
 );
 
-const SuppressedResult = Type.Object({ reason: enumOf(END_REASONS), topic: stoppedTopic }, { $id: "SuppressedResult" });
+const SuppressedResult = Type.Object(
+  { reason: enumSchema(END_REASONS), topic: stoppedTopic },
+  { $id: "SuppressedResult" },
+);
 
 /** A finished job's result, whatever its status. */
 export const JobResult = Type.Union([PassResult, FailedJobResult, SuppressedResult, EmptyResult], { $id: "JobResult" });
@@ -85,7 +88,7 @@ export const Job = Type.Union(
     Type.Object(
       {
         job_id: Uuid,
-        status: enumOf(["pending", "running"]),
+        status: enumSchema(["pending", "running"]),
         scheduled_at: Type.Optional(
           Type.String({ format: "date-time", description: "It waits for this time; absent: it waits for none." }),
         ),
@@ -125,7 +128,7 @@ const RESULTS = {
   complained: EmptyResult,
   failed: FailedResult,
   suppressed: Type.Object(
-    { recipient, reason: enumOf(END_REASONS), topic: stoppedTopic },
+    { recipient, reason: enumSchema(END_REASONS), topic: stoppedTopic },
     { $id: "SuppressedEventResult" },
   ),
 } as const satisfies Readonly<Record<EventType, TObject>>;
@@ -143,8 +146,8 @@ const JobEvent = eventWith("JobEvent", {});
 
 export const JobEvents = Type.Object({ job_id: Uuid, events: Type.Array(JobEvent) }, { $id: "JobEvents" });
 
-export function eventPageOf(channels: readonly ChannelName[]) {
-  const Event = eventWith("Event", { job_id: Uuid, channel: enumOf(channels) });
+export function eventPageSchema(channels: readonly ChannelName[]) {
+  const Event = eventWith("Event", { job_id: Uuid, channel: enumSchema(channels) });
   return Type.Object(
     {
       events: Type.Array(Event),
@@ -176,7 +179,7 @@ export function shownJobEvent({ eventId, type, result }: DeliveryEvent): Static<
   return { event_id: eventId, event_type: type, result, created_at: createdAt(eventId) };
 }
 
-export function shownEvent(event: TenantEvent): Static<ReturnType<typeof eventPageOf>>["events"][number] {
+export function shownEvent(event: TenantEvent): Static<ReturnType<typeof eventPageSchema>>["events"][number] {
   const { event_id, ...rest } = shownJobEvent(event);
   return { event_id, job_id: event.jobId, channel: event.channel, ...rest };
 }

@@ -6,9 +6,9 @@ import { ApiError } from "../../http/api-error.ts";
 import { type Endpoint, reply, tenantEndpoint } from "../../http/endpoint.ts";
 import { type QueryParameter, queryChoice } from "../../http/parameters.ts";
 import { invalidCursor } from "../../http/store-results.ts";
-import { DAY_MS, type DayRange, dayParameter, eventIdsOf, requireOrder } from "../day-range.ts";
+import { DAY_MS, type DayRange, dayParameter, requireOrder, toEventIds } from "../day-range.ts";
 import { eventLimits } from "../limits.ts";
-import { EXAMPLE_EVENT, EXAMPLE_JOB_ID, eventPageOf, shownEvent } from "./answer-schemas.ts";
+import { EXAMPLE_EVENT, EXAMPLE_JOB_ID, eventPageSchema, shownEvent } from "./answer-schemas.ts";
 
 /** `GET /v1/events`: the tenant's delivery history, newest first. */
 export function eventEndpoint(
@@ -23,11 +23,11 @@ export function eventEndpoint(
     tag: "Events",
     summary: "Delivery history of the tenant, newest first",
     description: "For more than 31 days, split the export into several calls. Unknown parameters are refused.",
-    query: queryOf(channels),
+    query: declareQuery(channels),
     answers: {
       200: {
         description: "One page.",
-        schema: eventPageOf(channels),
+        schema: eventPageSchema(channels),
         examples: [
           {
             events: [{ ...EXAMPLE_EVENT, job_id: EXAMPLE_JOB_ID, channel: "email" }],
@@ -41,7 +41,7 @@ export function eventEndpoint(
       tenant: { tenantId },
       query: { from: fromMs, to: toMs, cursor, channel, event_type: type, limit },
     }) {
-      const { fromEventId, toEventId: end } = eventIdsOf(shortRange({ fromMs, toMs }));
+      const { fromEventId, toEventId: end } = toEventIds(shortRange({ fromMs, toMs }));
       const toEventId = Math.min(end, cursor ?? end);
       // A cursor from before the first day leaves nothing to read.
       const { events, hasMore } =
@@ -76,7 +76,7 @@ const limit: QueryParameter<number> = {
   },
 };
 
-const queryOf = (channels: readonly ChannelName[]) => ({
+const declareQuery = (channels: readonly ChannelName[]) => ({
   from: dayParameter("from", "First UTC day, inclusive.", "2026-11-01"),
   to: dayParameter(
     "to",

@@ -11,7 +11,7 @@ import { ownerlessShards, type ProcessStatuses } from "../../domain/process-stat
 import type { Tenant } from "../../domain/tenants/tenant.ts";
 import { dailyAllowance, untilNextUtcDayMs, utcDayAt } from "../../domain/tenants/warm-up.ts";
 import { type Endpoint, reply, tenantEndpoint } from "../../http/endpoint.ts";
-import { enumOf, Uuid } from "../../http/schemas.ts";
+import { enumSchema, Uuid } from "../../http/schemas.ts";
 import { noSuch } from "../../http/store-results.ts";
 import { EXAMPLE_JOB_ID } from "./answer-schemas.ts";
 import { jobIdOfTenant, NO_SUCH_JOB } from "./job-endpoints.ts";
@@ -28,12 +28,12 @@ export interface ExplainPorts {
 const Explanation = Type.Object(
   {
     job_id: Uuid,
-    status: enumOf(JOB_STATUSES),
-    waits_for: Type.Union([enumOf(WAITS), Type.Null()], {
+    status: enumSchema(JOB_STATUSES),
+    waits_for: Type.Union([enumSchema(WAITS), Type.Null()], {
       description: "Null: it has ended, or its delivery is under way.",
     }),
     detail: Type.String({ description: "The same for people." }),
-    failure_class: Type.Optional(enumOf(FAILURE_CLASSES, "Why it failed, in one word for programs.")),
+    failure_class: Type.Optional(enumSchema(FAILURE_CLASSES, "Why it failed, in one word for programs.")),
     estimated_at: Type.Optional(
       Type.String({ format: "date-time", description: "When it is tried next, as far as that can be foreseen." }),
     ),
@@ -91,7 +91,7 @@ export function explainEndpoint(ports: ExplainPorts): Endpoint {
       const isNewer = record !== null && record.began !== stored?.began;
       const job = (isNewer ? record : stored) ?? record;
       if (job === null) throw noSuch("job");
-      const why = isFinal(job.status) ? ended(job) : await waitOf(ports, { tenant, job, waiting });
+      const why = isFinal(job.status) ? ended(job) : await explainWait(ports, { tenant, job, waiting });
       const attempts = (job.tries ?? []).map((each) => shownAttempt(job.channel, each));
       const failed = failureClassOfJob(job);
       const shown = {
@@ -137,7 +137,7 @@ interface Unfinished {
 }
 
 /** What stands in its way first: an operator's pause, a time that it waits for, then what its owner knows. */
-async function waitOf(ports: ExplainPorts, { tenant, job, waiting }: Unfinished): Promise<Why> {
+async function explainWait(ports: ExplainPorts, { tenant, job, waiting }: Unfinished): Promise<Why> {
   const { channel, jobId } = job;
   if (tenant.steering?.paused.has(channel) === true) return waits("paused", null);
   const dueAtMs = waiting?.nextAttemptMs ?? null;

@@ -9,8 +9,8 @@ import { type Endpoint, operatorEndpoint } from "../../http/endpoint.ts";
 import type { Exchange } from "../../http/exchange.ts";
 import { failure, OPERATOR_NOT_FOUND } from "../../http/failures.ts";
 import { type QueryParameter, queryChoice } from "../../http/parameters.ts";
-import { resultOf } from "../../http/store-results.ts";
-import { DAY_MS, dayParameter, eventIdsOf, requireOrder } from "../day-range.ts";
+import { requireResult } from "../../http/store-results.ts";
+import { DAY_MS, dayParameter, requireOrder, toEventIds } from "../day-range.ts";
 import { eventLimits } from "../limits.ts";
 
 /** File formats for exported events. */
@@ -72,7 +72,7 @@ export function exportEndpoint(ports: ExportPorts): Endpoint {
     idleSeconds: limits.exportFileMsMax / 1000 + 10,
     async handle({ exchange, query }) {
       const asked = toQuery(query);
-      if (asked.tenantId !== null) resultOf(await ports.registry.tenant(asked.tenantId, "ever"));
+      if (asked.tenantId !== null) requireResult(await ports.registry.tenant(asked.tenantId, "ever"));
       if (inFlight >= eventLimits.exportsMax) {
         throw new ApiError(429, EXPORT_RUNNING_ERROR, {}, EXPORT_RETRY_SECONDS);
       }
@@ -81,7 +81,7 @@ export function exportEndpoint(ports: ExportPorts): Endpoint {
       const body = await sending.begin(asked);
       return exchange.body(200, body, {
         "content-type": CONTENT_TYPE[asked.format],
-        "content-disposition": `attachment; filename="${nameOf(query)}"`,
+        "content-disposition": `attachment; filename="${formatFileName(query)}"`,
         "cache-control": "no-store",
       });
     },
@@ -137,10 +137,10 @@ function toQuery({ from: fromMs, to: toMs, tenant: tenantId, format }: Asked): E
   if (toMs - fromMs >= eventLimits.exportDaysMax * DAY_MS) {
     throw new ApiError(400, `an export is of at most ${eventLimits.exportDaysMax} days: split a longer one`);
   }
-  return { tenantId, ...eventIdsOf({ fromMs, toMs }), format };
+  return { tenantId, ...toEventIds({ fromMs, toMs }), format };
 }
 
-function nameOf({ from, to, tenant: tenantId, format }: Asked): string {
+function formatFileName({ from, to, tenant: tenantId, format }: Asked): string {
   const days = [from, to].map((unixMs) => new Date(unixMs).toISOString().slice(0, "YYYY-MM-DD".length));
   return `${["waybill-events", ...(tenantId === null ? [] : [tenantId]), ...days].join("-")}.${format}`;
 }

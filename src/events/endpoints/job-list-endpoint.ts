@@ -6,7 +6,14 @@ import { CallTurns } from "../../http/call-turns.ts";
 import { type Endpoint, reply, tenantEndpoint } from "../../http/endpoint.ts";
 import { findJobs } from "../find-jobs.ts";
 import { eventLimits } from "../limits.ts";
-import { EXAMPLE_JOB, jobFilterOf, jobListQuery, jobMembers, jobPageOf, shownJob } from "./operator-job-endpoints.ts";
+import {
+  EXAMPLE_JOB,
+  jobListQuery,
+  jobMembers,
+  jobPageSchema,
+  shownJob,
+  toJobFilter,
+} from "./operator-job-endpoints.ts";
 
 export interface JobListPorts {
   readonly queue: QueuedJobs;
@@ -31,12 +38,12 @@ export function jobListEndpoint(ports: JobListPorts, channels: readonly ChannelN
     answers: {
       200: {
         description: "One page.",
-        schema: jobPageOf(Job, "JobPage"),
+        schema: jobPageSchema(Job, "JobPage"),
         examples: [{ jobs: [EXAMPLE_JOB], next_cursor: EXAMPLE_JOB.job_id, incomplete: false }],
       },
     },
     async handle({ tenant, query }) {
-      const filter = jobFilterOf(query);
+      const filter = toJobFilter(query);
       // Each look reads thousands of entries of the queue, which all tenants share.
       const page = await turns.inTurn(tenant.tenantId, () => findJobs(ports, tenant, filter, query.limit));
       const jobs = page.jobs.map(shownJob);

@@ -73,7 +73,7 @@ export function jobSearchEndpoint(ports: JobSearchPorts, channels: readonly Chan
       const range = jobIdRange({ fromMs: from, beforeMs: to === null ? null : to + DAY_MS, cursor });
       const found =
         job_id === null
-          ? await findJobsAnywhere(ports, { ...ANY_JOB, ...range, recipient: recipientOf(recipient ?? "") }, limit)
+          ? await findJobsAnywhere(ports, { ...ANY_JOB, ...range, recipient: parseRecipient(recipient ?? "") }, limit)
           : await only(ports, job_id.trim().toLowerCase(), range);
       const judged = await withOutcomes(ports.finishedJobs, found.jobs);
       const jobs = judged.map(({ job, outcome }) => ({ tenant_id: job.tenantId, ...shownJob(job), outcome }));
@@ -93,7 +93,7 @@ async function only(
   return { jobs: job === null ? [] : [job], moreBelow: null, isIncomplete: false };
 }
 
-function recipientOf(text: string): string {
+function parseRecipient(text: string): string {
   if (text.trim() === "")
     throw new ApiError(400, "recipient must be an e-mail address, a phone number or a WhatsApp user id");
   if (text.length > RECIPIENT_CHARS_MAX)

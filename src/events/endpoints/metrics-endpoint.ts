@@ -47,7 +47,7 @@ export function metricsEndpoint(
     tag: "Events",
     summary: "Sums of the tenant's events, and rates",
     description: `By the day an event was recorded, so a rate of yesterday can still rise. Events about copies count: a mail to three has one \`sent\` and up to three \`delivered\`. \`opened\` and \`clicked\` are people's; machines' are \`machine_opened\` and \`machine_clicked\`. By time and channel at any volume and for ${eventLimits.metricDaysMax} days (by the hour ${eventLimits.metricFineDaysMax}); by domain, template and tag, and in zones that are half an hour off, for ${eventLimits.metricFineDaysMax} days with at most ${eventLimits.metricEventsMax.toLocaleString("en")} events.`,
-    query: queryOf(channels),
+    query: declareQuery(channels),
     answers: {
       200: {
         description: "A row for each interval and group with events.",
@@ -58,7 +58,7 @@ export function metricsEndpoint(
     async handle({ tenant: { tenantId }, query }) {
       const { metrics, interval, group_by: group, channel, timezone, from, to } = query;
       requireOrder({ fromMs: from, toMs: to });
-      const [first, last] = [dateOf(from), dateOf(to)];
+      const [first, last] = [formatDate(from), formatDate(to)];
       const isWholeHours = hasWholeHours(timezone, from, to);
       const asked: MetricsQuery = { tenantId, from: first, to: last, timezone, isWholeHours, interval, group, channel };
       const isRead = !eventMetrics.isFromSums(asked);
@@ -131,13 +131,13 @@ const timezoneParameter: QueryParameter<string> = {
   read(text) {
     if (text === undefined) return "UTC";
     // An offset such as +02:00 is a zone to `Intl`, and has no name.
-    const zone = /^[A-Za-z][A-Za-z0-9_+/-]{0,63}$/.test(text) ? zoneOf(text) : null;
+    const zone = /^[A-Za-z][A-Za-z0-9_+/-]{0,63}$/.test(text) ? resolveZone(text) : null;
     if (zone === null) throw new ApiError(400, "timezone must be the IANA name of a zone, such as Europe/Berlin");
     return zone;
   },
 };
 
-function zoneOf(timeZone: string): string | null {
+function resolveZone(timeZone: string): string | null {
   try {
     return new Intl.DateTimeFormat("en", { timeZone }).resolvedOptions().timeZone;
   } catch {
@@ -156,7 +156,7 @@ function hasWholeHours(timeZone: string, fromMs: number, toMs: number): boolean 
 /** `GMT+05:30`, but not `GMT+01:00`. */
 const HALF_HOUR = /:(?!00)\d\d/;
 
-const queryOf = (channels: readonly ChannelName[]) => ({
+const declareQuery = (channels: readonly ChannelName[]) => ({
   metrics: metricsParameter,
   from: dayParameter("from", "First day, inclusive.", "2026-11-01"),
   to: dayParameter("to", "Last day, inclusive.", "2026-11-21"),
@@ -211,7 +211,9 @@ function shownRow({ atMs, group, events }: MetricRow, metrics: readonly Metric[]
   return {
     ...(atMs !== null && { at: timeText(atMs) }),
     ...(group !== null && { group }),
-    ...Object.fromEntries(metrics.map((metric) => [metric, isRate(metric) ? rateOf(events, metric) : events[metric]])),
+    ...Object.fromEntries(
+      metrics.map((metric) => [metric, isRate(metric) ? computeRate(events, metric) : events[metric]]),
+    ),
   };
 }
 
@@ -220,11 +222,11 @@ function isRate(metric: Metric): metric is Rate {
 }
 
 /** In ten-thousandths. */
-function rateOf(events: MetricRow["events"], rate: Rate): number | null {
+function computeRate(events: MetricRow["events"], rate: Rate): number | null {
   const [part, of] = RATES[rate];
   return events[of] === 0 ? null : Math.round((events[part] / events[of]) * 10_000) / 10_000;
 }
 
-function dateOf(dayMs: number): string {
+function formatDate(dayMs: number): string {
   return new Date(dayMs).toISOString().slice(0, 10);
 }

@@ -17,11 +17,11 @@ import {
   queryText,
   tenantIdParameter,
 } from "../../http/parameters.ts";
-import { enumOf, NextCursor, Timestamp, Uuid } from "../../http/schemas.ts";
+import { enumSchema, NextCursor, Timestamp, Uuid } from "../../http/schemas.ts";
 import { invalidCursor, noSuch } from "../../http/store-results.ts";
 import { DAY_MS, optionalDay, requireOrder } from "../day-range.ts";
 import { type FoundJob, findJobs, foundEnded, foundFinished, foundQueued, jobIdRange } from "../find-jobs.ts";
-import { OutcomeSchema, outcomeOf, typesAfterEnd, withOutcomes } from "../job-outcome.ts";
+import { OutcomeSchema, toOutcome, typesAfterEnd, withOutcomes } from "../job-outcome.ts";
 import { EXAMPLE_EVENT, EXAMPLE_JOB_ID, JobEvents, JobResult, shownJobEvent } from "./answer-schemas.ts";
 
 export interface OperatorJobPorts {
@@ -34,8 +34,8 @@ export interface OperatorJobPorts {
 /** What a list says of a job. */
 export const jobMembers = (channels: readonly ChannelName[]) => ({
   job_id: Uuid,
-  channel: enumOf(channels),
-  status: enumOf(JOB_STATUSES),
+  channel: enumSchema(channels),
+  status: enumSchema(JOB_STATUSES),
   attempts: Type.Integer({
     description: "Tries that have ended and count, the last one included; a retry by an operator starts again at zero.",
   }),
@@ -43,7 +43,7 @@ export const jobMembers = (channels: readonly ChannelName[]) => ({
   finished_at: Type.Optional(Timestamp),
   next_attempt_at: Type.Optional(Type.String({ format: "date-time", description: "It waits for this try." })),
   error: Type.Optional(Type.String({ description: "Why it failed, as the tenant sees it." })),
-  failure_class: Type.Optional(enumOf(FAILURE_CLASSES, "Why it failed, in one word for programs.")),
+  failure_class: Type.Optional(enumSchema(FAILURE_CLASSES, "Why it failed, in one word for programs.")),
   template: Type.Optional(Type.String({ description: "The template that it was made from." })),
   recipient_domain: Type.Optional(Type.String({ description: "Of an e-mail: the part after the @." })),
   tags: Type.Optional(
@@ -56,7 +56,7 @@ export const jobMembers = (channels: readonly ChannelName[]) => ({
 export const JobAttempt = Type.Object(
   {
     at: Timestamp,
-    outcome: enumOf(
+    outcome: enumSchema(
       ["retry", "snooze", "uncertain", "sent", "failed"] as const,
       "A snooze was a wait that cost no attempt. After an uncertain one nobody knows whether the mail server or provider has the " +
         "message: it had all of it and did not answer.",
@@ -64,7 +64,7 @@ export const JobAttempt = Type.Object(
     relay: Type.Optional(Type.String({ description: "The mail server or provider that was asked." })),
     reply: Type.Optional(Type.String({ description: "What it said, without the recipient; or why it was not asked." })),
     ms: Type.Optional(Type.Integer({ description: "How long it took, in milliseconds." })),
-    failure_class: Type.Optional(enumOf(FAILURE_CLASSES, "Why it did not succeed.")),
+    failure_class: Type.Optional(enumSchema(FAILURE_CLASSES, "Why it did not succeed.")),
     next_attempt_at: Type.Optional(Timestamp),
   },
   { $id: "JobAttempt" },
@@ -134,7 +134,7 @@ type ListQuery = {
 };
 
 /** The filter that the parameters describe. Throws an `ApiError` 400 for a range that ends before it begins. */
-export function jobFilterOf(query: Omit<ListQuery, "limit">): JobFilter {
+export function toJobFilter(query: Omit<ListQuery, "limit">): JobFilter {
   const { status, channel, template, tag, recipient, from, to, cursor } = query;
   requireOrder({ fromMs: from ?? 0, toMs: to ?? Number.MAX_SAFE_INTEGER });
   return {
@@ -148,7 +148,7 @@ export function jobFilterOf(query: Omit<ListQuery, "limit">): JobFilter {
 }
 
 /** A page of a list of jobs. */
-export function jobPageOf<J extends TSchema>(job: J, $id: string) {
+export function jobPageSchema<J extends TSchema>(job: J, $id: string) {
   return Type.Object(
     {
       jobs: Type.Array(job),
@@ -168,7 +168,7 @@ export function operatorJobEndpoints(ports: OperatorJobPorts, channels: readonly
 
 function listJobs(ports: OperatorJobPorts, channels: readonly ChannelName[]): Endpoint {
   const Job = Type.Object({ ...jobMembers(channels), outcome: OutcomeSchema }, { $id: "OperatorJob" });
-  const Page = jobPageOf(Job, "OperatorJobPage");
+  const Page = jobPageSchema(Job, "OperatorJobPage");
   return operatorEndpoint({
     method: "GET",
     path: "/dash/api/tenants/:id/jobs",
@@ -188,8 +188,8 @@ function listJobs(ports: OperatorJobPorts, channels: readonly ChannelName[]): En
     },
     fails: { 404: OPERATOR_NOT_FOUND },
     async handle({ params: { id }, query }) {
-      const tenant = await tenantOf(ports, id);
-      const page = await findJobs(ports, tenant, jobFilterOf(query), query.limit);
+      const tenant = await requireTenant(ports, id);
+      const page = await findJobs(ports, tenant, toJobFilter(query), query.limit);
       const own = page.jobs.map((job) => ({ ...job, tenantId: id }));
       const judged = await withOutcomes(ports.finishedJobs, own);
       const jobs = judged.map(({ job, outcome }) => ({ ...shownJob(job), outcome }));
@@ -242,14 +242,14 @@ function getJobHistory(ports: OperatorJobPorts, channels: readonly ChannelName[]
     },
     fails: { 404: OPERATOR_NOT_FOUND },
     async handle({ params: { id, job_id: job } }) {
-      const tenant = await tenantOf(ports, id);
-      const found = await historyOf(ports, tenant, job);
+      const tenant = await requireTenant(ports, id);
+      const found = await readHistory(ports, tenant, job);
       if (found === null) throw noSuch("job");
       const { job: summary, result, tries, events, began } = found;
       // What finished the job stored the result that belongs to its status.
       const ended = result === null ? {} : { result: result as Static<typeof JobResult> };
       const shown = {
-        outcome: outcomeOf(summary.status, typesAfterEnd(events, began)),
+        outcome: toOutcome(summary.status, typesAfterEnd(events, began)),
         history: tries.map((each) => shownAttempt(summary.channel, each)),
         events: events.map(shownJobEvent),
       };
@@ -259,7 +259,7 @@ function getJobHistory(ports: OperatorJobPorts, channels: readonly ChannelName[]
 }
 
 /** The queue first: what it still has is newer. Only the event store has the try that ended a job. */
-async function historyOf({ queue, eventStore, finishedJobs }: OperatorJobPorts, tenant: Tenant, jobId: string) {
+async function readHistory({ queue, eventStore, finishedJobs }: OperatorJobPorts, tenant: Tenant, jobId: string) {
   const waiting = await queue.waitingJob(tenant, jobId);
   const record = await queue.job(tenant, jobId);
   if (record !== null && !isFinal(record.status)) {
@@ -284,7 +284,7 @@ async function historyOf({ queue, eventStore, finishedJobs }: OperatorJobPorts, 
   return { job, result: latest.result ?? {}, tries: stored?.tries ?? latest.tries ?? [], events, began };
 }
 
-export async function tenantOf({ directory }: Pick<OperatorJobPorts, "directory">, id: string): Promise<Tenant> {
+export async function requireTenant({ directory }: Pick<OperatorJobPorts, "directory">, id: string): Promise<Tenant> {
   const tenant = await directory.byId(id);
   if (tenant === null) throw noSuch("tenant");
   return tenant;

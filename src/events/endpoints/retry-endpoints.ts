@@ -16,7 +16,7 @@ import { invalidCursor, noSuch } from "../../http/store-results.ts";
 import { DAY_MS } from "../day-range.ts";
 import { findJobs, jobIdRange } from "../find-jobs.ts";
 import { EXAMPLE_JOB_ID } from "./answer-schemas.ts";
-import { jobIdParameter, tenantOf } from "./operator-job-endpoints.ts";
+import { jobIdParameter, requireTenant } from "./operator-job-endpoints.ts";
 
 export interface RetryPorts {
   readonly queue: QueuedJobs;
@@ -70,7 +70,7 @@ function retryJob(ports: RetryPorts): Endpoint {
       409: failure("JobNotRetried", "It has not failed, or it cannot be tried again.", WHY_NOT.not_failed),
     },
     async handle({ params: { id, job_id } }) {
-      const tenant = await tenantOf(ports, id);
+      const tenant = await requireTenant(ports, id);
       const outcome = (await retried(ports, tenant, [job_id])).get(job_id) ?? { kind: "unknown" };
       switch (outcome.kind) {
         case "retried":
@@ -98,7 +98,7 @@ async function retried({ retries }: RetryPorts, tenant: Tenant, jobIds: readonly
 const Moment = (description: string) =>
   Type.String({ description: `${description} A UTC day or a time (RFC 3339).`, examples: ["2026-11-21"] });
 
-function retryBodyOf(channels: readonly ChannelName[]) {
+function retryBodySchema(channels: readonly ChannelName[]) {
   const Filter = Type.Object(
     {
       channel: Type.Optional(Type.Union(channels.map((name) => Type.Literal(name)))),
@@ -140,7 +140,7 @@ function retryJobs(ports: RetryPorts, channels: readonly ChannelName[]): Endpoin
     summary: "Try failed jobs again",
     description: `The newest first, at most ${BULK_MAX} a call: go on with \`next_cursor\` until it is null.`,
     params: { id: tenantIdParameter },
-    body: retryBodyOf(channels),
+    body: retryBodySchema(channels),
     audit: { body: ["dry_run", "cursor"], answer: ["count", "retried", "skipped"] },
     answers: {
       200: {
@@ -159,8 +159,8 @@ function retryJobs(ports: RetryPorts, channels: readonly ChannelName[]): Endpoin
       409: failure("JobsNotRetried", "None of them finds room in the queue.", WHY_NOT.jobs),
     },
     async handle({ params: { id }, body }) {
-      const tenant = await tenantOf(ports, id);
-      const filter = filterOf(body.filter, body.cursor ?? null);
+      const tenant = await requireTenant(ports, id);
+      const filter = toFilter(body.filter, body.cursor ?? null);
       const page = await findJobs(ports, tenant, filter, BULK_MAX);
       if (body.dry_run === true) {
         const isAll = page.moreBelow === null;
@@ -199,12 +199,12 @@ interface GivenFilter {
   readonly to?: string | undefined;
 }
 
-function filterOf({ channel, recipient, template, from, to }: GivenFilter, cursor: string | null): JobFilter {
+function toFilter({ channel, recipient, template, from, to }: GivenFilter, cursor: string | null): JobFilter {
   if (cursor !== null && !isJobId(cursor)) {
     throw invalidCursor();
   }
-  const fromMs = from === undefined ? null : momentOf("from", from, 0);
-  const beforeMs = to === undefined ? null : momentOf("to", to, DAY_MS);
+  const fromMs = from === undefined ? null : parseMoment("from", from, 0);
+  const beforeMs = to === undefined ? null : parseMoment("to", to, DAY_MS);
   if (fromMs !== null && beforeMs !== null && beforeMs <= fromMs) {
     throw new ApiError(about("filter.to"), 'The time "to" must not be before "from".');
   }
@@ -222,7 +222,7 @@ const DAY = /^\d{4}-\d{2}-\d{2}$/;
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/;
 
 /** Unix ms; of a day its beginning and this much later, of a time itself, a millisecond later where `dayMs` says so. */
-function momentOf(name: string, text: string, dayMs: number): number {
+function parseMoment(name: string, text: string, dayMs: number): number {
   const ms = Date.parse(text);
   const isDay = DAY.test(text);
   // A day that does not exist would be taken for another one.
@@ -255,7 +255,7 @@ function getJobContent(ports: RetryPorts, kinds: readonly ContentKind[]): Endpoi
     answers: { 200: { description: "Its content.", schema: Content, ...(first && { examples: [first.example] }) } },
     fails: { 404: OPERATOR_NOT_FOUND },
     async handle({ params: { id, job_id } }) {
-      const tenant = await tenantOf(ports, id);
+      const tenant = await requireTenant(ports, id);
       const content = await ports.retries.findContent(tenant, job_id);
       const kind = kinds.find(({ channel }) => channel === content?.channel);
       const shown = content === null ? null : ((await kind?.show(tenant, content.payload)) ?? null);

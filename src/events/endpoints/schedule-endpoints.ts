@@ -60,7 +60,7 @@ function rescheduleJob({ schedule, clock }: SchedulePorts): Endpoint {
     },
     fails: { 404: NO_SUCH_JOB, 409: JOB_ENDED },
     async handle({ tenant, params: { id }, body }) {
-      const dueMs = newTimeOf(body, clock.nowMs());
+      const dueMs = parseNewTime(body, clock.nowMs());
       switch (isJobId(id) ? await schedule.reschedule(tenant, id, dueMs) : "unknown") {
         case "moved":
           return reply(200, { job_id: id, status: "pending", scheduled_at: isoTime(dueMs) });
@@ -76,7 +76,7 @@ function rescheduleJob({ schedule, clock }: SchedulePorts): Endpoint {
 }
 
 /** Throws an `ApiError` 400. */
-function newTimeOf(body: unknown, nowMs: number): number {
+function parseNewTime(body: unknown, nowMs: number): number {
   if (!isJsonObject(body)) throw new ApiError(400, "the body must be a JSON object");
   const unknown = unknownMember(body, Object.keys(Reschedule.properties));
   if (unknown !== null) throw new ApiError(unknown, unknown.message);

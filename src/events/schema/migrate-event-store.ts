@@ -157,7 +157,7 @@ async function wideningTo(
   const rows = await clickhouse.rows(
     `SELECT table, type FROM system.columns WHERE database = '${database}' AND name = 'channel' SETTINGS ${settings}`,
   );
-  const known = new Map(rows.map(([name, type]) => [String(name), wordsOf(String(type))]));
+  const known = new Map(rows.map(([name, type]) => [String(name), parseWords(String(type))]));
   const missingIn = (name: string) => {
     const words = known.get(name);
     return words === undefined ? [] : channels.filter((channel) => !words.has(channel));
@@ -184,7 +184,7 @@ function enumWith(words: ReadonlyMap<string, number>, more: readonly ChannelName
 }
 
 /** By name, the number that is stored. */
-function wordsOf(type: string): ReadonlyMap<string, number> {
+function parseWords(type: string): ReadonlyMap<string, number> {
   return new Map(Array.from(type.matchAll(/'(\w+)' = (\d+)/g), ([, word = "", number]) => [word, Number(number)]));
 }
 

@@ -108,7 +108,7 @@ export class ExpiredHistory {
     const { of, table } = kept;
     const local = localName(of, table);
     for (const partition of await this.partitions(of, local)) {
-      const span = spanOf(partition);
+      const span = parseSpan(partition);
       if (this.sweeps.isStopping || span === null) continue;
       // Ids of jobs are made by a process's clock, which may have been ahead.
       const mayBeOld = kept.keptUntilMs(span.endMs) <= nowMs || (kept.lastId !== undefined && span.beginMs > nowMs);
@@ -156,7 +156,7 @@ function keptTables(of: EventStoreTarget, { eventsMonths, jobsDays }: Retention)
 }
 
 /** The time (unix ms) of a partition by month (`202611`) or day (`20261127`); null: it is neither. */
-function spanOf(partition: string): { readonly beginMs: number; readonly endMs: number } | null {
+function parseSpan(partition: string): { readonly beginMs: number; readonly endMs: number } | null {
   const [, year, month, day] = /^(\d{4})(\d\d)(\d\d)?$/.exec(partition) ?? [];
   if (year === undefined || month === undefined) return null;
   const at = (days: number, months: number) =>

@@ -6,10 +6,10 @@ import {
   type Creation,
   checked,
   type EventStoreTarget,
-  enumOf,
   eventTime,
   FIRST_CHANNELS,
   FORMER_TTL,
+  formatEnum,
   localName,
   onCluster,
   type Table,
@@ -189,8 +189,8 @@ interface Derived {
   readonly groupBy: string | null;
 }
 
-const CHANNEL = `channel ${enumOf(FIRST_CHANNELS)} CODEC(ZSTD(1))`;
-const EVENT_TYPE = `event_type ${enumOf(EVENT_TYPES)} CODEC(ZSTD(1))`;
+const CHANNEL = `channel ${formatEnum(FIRST_CHANNELS)} CODEC(ZSTD(1))`;
+const EVENT_TYPE = `event_type ${formatEnum(EVENT_TYPES)} CODEC(ZSTD(1))`;
 const TENANT = "tenant_id LowCardinality(String) CODEC(ZSTD(1))";
 
 /** The second of an event, by its id. */
@@ -308,9 +308,9 @@ export function views({ database, cluster }: EventStoreTarget, how: Creation): r
     `${CREATE_VIEW[how]} ${database}.${name}${onCluster(cluster)} AS\n${select}`;
   const counts = COUNTS.map((count) => `sumIf(events, ${isCounted(count)}) AS ${count}`).join(", ");
   /** The first event id of a UTC day, or of the day `days` later. */
-  const idOf = (day: string, days: number) =>
+  const toEventId = (day: string, days: number) =>
     `(toUnixTimestamp(toDateTime(${day} + ${days}, 'UTC')) * 1000 - 1735689600000) * 4096`;
-  const inRange = `tenant_id = {tenant:String} AND event_id >= ${idOf("{from:Date}", 0)} AND event_id < ${idOf("{to:Date}", 1)}`;
+  const inRange = `tenant_id = {tenant:String} AND event_id >= ${toEventId("{from:Date}", 0)} AND event_id < ${toEventId("{to:Date}", 1)}`;
   return [
     view("jobs_v", `SELECT *, error, created_at, finished_at, toDate(created_at) AS day FROM ${database}.jobs FINAL`),
     view(

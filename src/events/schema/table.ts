@@ -32,7 +32,7 @@ export const eventTime = (column: string) =>
   `CAST((intDiv(${column}, 4096) + 1735689600000.25) / 1000, 'DateTime64(3, \\'UTC\\')')`;
 
 /** A closed set of words. The numbers are stored, so new words must be appended at the end. */
-export const enumOf = (words: readonly string[]) =>
+export const formatEnum = (words: readonly string[]) =>
   `Enum8(${words.map((word, i) => `'${word}' = ${i + 1}`).join(", ")})`;
 
 /** How a view is made: where there is none, or in place of the one that is there. */

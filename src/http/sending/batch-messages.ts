@@ -9,7 +9,7 @@ import type { NewJob } from "../../domain/jobs/queue.ts";
 import type { Tenant } from "../../domain/tenants/tenant.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../domain/texts/json.ts";
 import { ApiError } from "../api-error.ts";
-import { type Refused, toldOf } from "../error-codes.ts";
+import { type Refused, toTold } from "../error-codes.ts";
 import type { FrontDoor } from "../front-door.ts";
 import { isStoredElsewhere, storeLarge } from "./accept-job.ts";
 import { type Acceptance, presentMembers, type Refusal, unknownMember } from "./acceptance.ts";
@@ -134,10 +134,10 @@ interface Unconfirmed extends Pick<Acceptance & { readonly ok: true }, "confirm"
   readonly made: MadeMessage;
 }
 
-/** The members of an error beside its index, as JSON text without braces. `members`: as of `toldOf`. */
+/** The members of an error beside its index, as JSON text without braces. `members`: as for `toTold`. */
 export function refusalText(refusal: Refused & Pick<Refusal, "violations">, members = NO_MEMBERS): string {
   const { message: error, violations } = refusal;
-  const { code, param } = toldOf(refusal, members);
+  const { code, param } = toTold(refusal, members);
   const shown = { error, code, ...(param !== null && { param }), ...(violations !== undefined && { violations }) };
   return JSON.stringify(shown).slice(1, -1);
 }

@@ -5,7 +5,7 @@ import type { Tenant } from "../../domain/tenants/tenant.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../domain/texts/json.ts";
 import { requireSending } from "../endpoint.ts";
 import type { FrontDoor } from "../front-door.ts";
-import { enumOf } from "../schemas.ts";
+import { enumSchema } from "../schemas.ts";
 import { type Acceptance, confirmed, type PlannedFallback, type Refusal, unknownMember } from "./acceptance.ts";
 import { readSchedule } from "./schedule.ts";
 
@@ -15,7 +15,7 @@ const AFTER_MS_MIN = 30 * SECOND_MS;
 const AFTER_MS_MAX = 72 * UNIT_MS.h;
 const AFTER = /^(?<count>[1-9]\d{0,5})(?<unit>[smhd])$/;
 
-const Event = enumOf(AWAITED);
+const Event = enumSchema(AWAITED);
 
 /** The member of a send that names what follows if it is not received. */
 export const Fallbacks = Type.Array(
@@ -168,7 +168,7 @@ function fallbacksFromMs(mainJobId: string, { scheduled_at = null }: JsonObject)
 }
 
 /** What makes its job a fallback. */
-export function fallbackOf(mainJobId: string, { afterMs, unless }: PlannedFallback, number: number): Fallback {
+export function toFallback(mainJobId: string, { afterMs, unless }: PlannedFallback, number: number): Fallback {
   return { mainJobId, number, afterMs, unless };
 }
 

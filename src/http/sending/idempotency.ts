@@ -4,7 +4,7 @@ import { ApiError } from "../api-error.ts";
 import type { Exchange } from "../exchange.ts";
 
 /** Of a request whose body has been parsed already. Throws an `ApiError` 400. */
-export function idempotencyOf({ request }: Exchange, scope: string, body: unknown): Idempotency | null {
+export function readIdempotency({ request }: Exchange, scope: string, body: unknown): Idempotency | null {
   return under(readIdempotencyKey(request), scope, JSON.stringify(body));
 }
 

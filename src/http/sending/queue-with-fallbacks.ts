@@ -7,7 +7,7 @@ import type { FrontDoor } from "../front-door.ts";
 import { acceptJob } from "./accept-job.ts";
 import type { Acceptance, PlannedFallback } from "./acceptance.ts";
 import { answerAccepted, keyConflict, pendingJob, REPLAYED } from "./accepted-answer.ts";
-import { fallbackOf, shownFallbacks } from "./fallbacks.ts";
+import { shownFallbacks, toFallback } from "./fallbacks.ts";
 
 interface WithFallbacks {
   readonly tenant: Tenant;
@@ -41,7 +41,7 @@ export async function queueWithFallbacks(door: FrontDoor, exchange: Exchange, se
     const fallback = fallbacks[at];
     if (fallback === undefined) break;
     const id = fallbackId(jobId, at + 1);
-    const what = { ...fallback.accepted.job, dueMs, fallback: fallbackOf(jobId, fallback, at + 1) };
+    const what = { ...fallback.accepted.job, dueMs, fallback: toFallback(jobId, fallback, at + 1) };
     // Pending until it is known to be needed.
     const job = {
       jobId: id,

@@ -45,7 +45,7 @@ export async function serveBatch(door: FrontDoor, exchange: Exchange, kind: Batc
   const end = (outcome: string, error?: string) =>
     step?.end({
       owner: tenant.tenantId,
-      attributes: attributesOf(kind, batch, outcome),
+      attributes: toAttributes(kind, batch, outcome),
       ...(error !== undefined && { error }),
     });
   const result = await queueBatch(door, exchange, batch).catch((error: unknown) => {
@@ -62,7 +62,7 @@ function startStep({ ports }: FrontDoor, { span }: Exchange, { channel }: SendKi
 }
 
 /** In the words of OpenTelemetry's conventions for messaging. */
-function attributesOf({ channel }: SendKind, { size, tenant }: Batch, outcome: string) {
+function toAttributes({ channel }: SendKind, { size, tenant }: Batch, outcome: string) {
   return {
     "messaging.system": "waybill",
     "messaging.operation.type": "send",
@@ -168,7 +168,7 @@ async function answerBatch(door: FrontDoor, exchange: Exchange, answering: Answe
       if (result.isReplay && !isCounted) await door.admit(exchange, tenant);
       exchange.rate = result.rate ?? exchange.rate;
       if (exchange.jobsQueued > 0) logQueued(door, exchange, { tenant, kind, outcomes: result.outcomes });
-      return exchange.jsonText(202, textOf(result.outcomes), result.isReplay ? REPLAYED : {});
+      return exchange.jsonText(202, formatOutcomes(result.outcomes), result.isReplay ? REPLAYED : {});
   }
 }
 
@@ -187,7 +187,7 @@ function logQueued(door: FrontDoor, exchange: Exchange, { tenant, kind: { channe
 }
 
 /** Jobs and errors, each by index. */
-function textOf(outcomes: readonly BatchOutcome[]): string {
+function formatOutcomes(outcomes: readonly BatchOutcome[]): string {
   const jobs: string[] = [];
   const errors: string[] = [];
   for (const [index, outcome] of outcomes.entries()) {

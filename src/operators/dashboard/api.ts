@@ -54,7 +54,7 @@ export interface Problem {
   readonly requestId: string | null;
 }
 
-export function problemOf(error: unknown): Problem {
+export function toProblem(error: unknown): Problem {
   if (!(error instanceof WaybillError)) return { text: String(error), status: null, requestId: null };
   const { message, status, requestId, code } = error;
   const text = code === "no_answer" || code === "timeout" ? "Waybill does not answer." : message;

@@ -52,7 +52,7 @@ function ChannelChart({ channel, rates }: { readonly channel: string; readonly r
     const found = rates.series.find((each) => each.channel === channel && each.outcome === outcome);
     return found === undefined ? [] : [{ outcome, label, dash, counts: found.counts }];
   });
-  const sums = series.map(({ label, counts }) => `${label.toLowerCase()} ${count(sumOf(counts))}`);
+  const sums = series.map(({ label, counts }) => `${label.toLowerCase()} ${count(addUp(counts))}`);
   return (
     <figure class="chart">
       <figcaption>
@@ -61,7 +61,7 @@ function ChannelChart({ channel, rates }: { readonly channel: string; readonly r
           {series.map(({ outcome, label, counts }) => (
             <li key={outcome}>
               <span class={`line ${outcome}`} aria-hidden="true" />
-              {label} <b>{count(sumOf(counts))}</b>
+              {label} <b>{count(addUp(counts))}</b>
             </li>
           ))}
         </ul>
@@ -80,7 +80,7 @@ function ChannelChart({ channel, rates }: { readonly channel: string; readonly r
   );
 }
 
-function sumOf(counts: readonly number[]): number {
+function addUp(counts: readonly number[]): number {
   return counts.reduce((sum, value) => sum + value, 0);
 }
 
@@ -110,7 +110,7 @@ function RateTable({
         ...series.map(({ label, counts }) => ({
           head: label,
           isNumber: true,
-          cell: (row: number) => count(sumOf(counts.slice(row * MINUTES_PER_ROW, (row + 1) * MINUTES_PER_ROW))),
+          cell: (row: number) => count(addUp(counts.slice(row * MINUTES_PER_ROW, (row + 1) * MINUTES_PER_ROW))),
         })),
       ]}
     />
@@ -154,7 +154,7 @@ function optionsFor(element: HTMLElement, series: readonly Series[]): uPlot.Opti
   const colour = (name: string) => style.getPropertyValue(`--${name}`).trim();
   const font = "12px system-ui, sans-serif";
   /** Of the longest label, with its tick and some air, so that no digit is cut off. */
-  const widthOf = (labels: readonly string[]): number => {
+  const measureWidth = (labels: readonly string[]): number => {
     if (pen === null) return WIDEST_AXIS;
     pen.font = font;
     return Math.ceil(AXIS_AIR + Math.max(WIDTH_OF_DIGITS, ...labels.map((label) => pen.measureText(label).width)));
@@ -175,7 +175,7 @@ function optionsFor(element: HTMLElement, series: readonly Series[]): uPlot.Opti
       { ...axis, space: 70, size: 32, values: (_, splits) => splits.map(localMinute) },
       {
         ...axis,
-        size: (_, labels) => widthOf(labels ?? []),
+        size: (_, labels) => measureWidth(labels ?? []),
         values: (_, splits) => splits.map((value) => (Number.isInteger(value) ? count(value) : "")),
       },
     ],

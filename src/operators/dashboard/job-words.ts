@@ -46,18 +46,18 @@ export interface Sentence {
 }
 
 /** What became of a job, or what it waits for. `isPaused`: an operator paused its tenant on its channel. */
-export function outcomeOf(job: JobHistory, isPaused: boolean, nowMs: number): Sentence {
+export function describeOutcome(job: JobHistory, isPaused: boolean, nowMs: number): Sentence {
   switch (job.status) {
     case "pending":
     case "running":
       return { tone: "busy", text: waitingWords(job, isPaused, nowMs) };
     case "success":
-      return successOf(job);
+      return describeSuccess(job);
     case "failed":
       return { tone: "bad", text: failureWords(job) };
     case "suppressed": {
-      const reason = String(memberOf(job.result, "reason") ?? "");
-      const topic = memberOf(job.result, "topic");
+      const reason = String(readMember(job.result, "reason") ?? "");
+      const topic = readMember(job.result, "topic");
       return {
         tone: "warn",
         text: `Not sent: ${suppressionWords(reason, topic === undefined ? topic : String(topic))}.`,
@@ -70,13 +70,13 @@ function waitingWords(job: JobHistory, isPaused: boolean, nowMs: number): string
   const { history, next_attempt_at: next, status, channel } = job;
   if (isPaused) return `Waiting: an operator has paused ${channelName(channel)} for this tenant.`;
   const last = history.at(-1);
-  const why = last?.reply === undefined ? "" : ` ${relayOf(last)} said: ${ended(last.reply)}`;
+  const why = last?.reply === undefined ? "" : ` ${describeRelay(last)} said: ${ended(last.reply)}`;
   if (next !== undefined) return `Waiting for the next try, ${ago(next, nowMs)}.${why}`;
   if (status === "running") return `A delivery is on its way, or waits for its turn.${why}`;
   return `Waiting in the queue, since ${ago(job.created_at, nowMs).replace(/ ago$/, "")}.${why}`;
 }
 
-function successOf({ channel, events, history }: JobHistory): Sentence {
+function describeSuccess({ channel, events, history }: JobHistory): Sentence {
   // What is about a copy says nothing of the message's own recipient.
   const own = events.filter(({ result }) => !("recipient" in result));
   const bounced = own.find((event) => event.event_type === "bounced");
@@ -99,7 +99,7 @@ function successOf({ channel, events, history }: JobHistory): Sentence {
 
 function failureWords({ error, history, attempts, result }: JobHistory): string {
   const last = history.findLast(({ outcome }) => outcome === "failed") ?? history.at(-1);
-  const why = error ?? String(memberOf(result, "error") ?? "the reason is not known");
+  const why = error ?? String(readMember(result, "error") ?? "the reason is not known");
   const tries =
     attempts > 1 && !why.includes("attempts")
       ? ` After ${counted(attempts, "try", "tries")}, it is not tried again.`
@@ -107,16 +107,16 @@ function failureWords({ error, history, attempts, result }: JobHistory): string 
   const reply = last?.reply;
   // The error quotes the reply, but for the recipient in it.
   const isSaid = reply === undefined || why.includes(reply.slice(0, QUOTED_CHARS));
-  return `It failed: ${ended(why)}${isSaid || last === undefined ? "" : ` ${relayOf(last)} said: ${ended(reply)}`}${tries}`;
+  return `It failed: ${ended(why)}${isSaid || last === undefined ? "" : ` ${describeRelay(last)} said: ${ended(reply)}`}${tries}`;
 }
 
 const QUOTED_CHARS = 9;
 
-function memberOf(value: object | undefined, name: string): unknown {
+function readMember(value: object | undefined, name: string): unknown {
   return value === undefined ? undefined : Reflect.get(value, name);
 }
 
-function relayOf({ relay }: JobAttempt): string {
+function describeRelay({ relay }: JobAttempt): string {
   return relay ?? "The mail server or provider";
 }
 
@@ -134,7 +134,7 @@ export interface Step {
 }
 
 /** Acceptance, tries and events of a job, in the order of their times. */
-export function timelineOf(job: JobHistory): readonly Step[] {
+export function buildTimeline(job: JobHistory): readonly Step[] {
   const { created_at, history, events } = job;
   // Events have whole seconds.
   const second = (at: string) => Math.floor(Date.parse(at) / 1_000);

@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { JobContent, JobHistory } from "../../../clients/typescript/generated.ts";
 import { call } from "./api.ts";
-import { outcomeOf, type Step, shortOutcome, timelineOf } from "./job-words.ts";
+import { buildTimeline, describeOutcome, type Step, shortOutcome } from "./job-words.ts";
 import { useAction, useLoad, useNow } from "./load.ts";
 import { Rendered } from "./rendered.tsx";
 import { hrefTo } from "./route.ts";
@@ -23,7 +23,7 @@ export function JobPage({ tenantId, jobId }: JobProps): JSX.Element {
   const isPaused = data !== null && tenant.data?.paused.includes(data.channel) === true;
   return (
     <Page
-      title={data === null ? "Message" : titleOf(data)}
+      title={data === null ? "Message" : formatTitle(data)}
       intro={<a href={hrefTo(["messages"], { tenant: tenantId })}>All messages of {tenant.data?.name ?? tenantId}</a>}
       actions={
         <button type="button" onClick={reload} disabled={isLoading}>
@@ -39,7 +39,7 @@ export function JobPage({ tenantId, jobId }: JobProps): JSX.Element {
           <Outcome job={data} isPaused={isPaused} />
           {data.status === "pending" || data.status === "running" ? <Away channel={data.channel} /> : null}
           <Retry tenantId={tenantId} job={data} onRetried={reload} />
-          <Timeline steps={timelineOf(data)} nextAt={data.next_attempt_at ?? null} />
+          <Timeline steps={buildTimeline(data)} nextAt={data.next_attempt_at ?? null} />
           <Details tenantId={tenantId} job={data} />
           <Content tenantId={tenantId} jobId={jobId} />
         </>
@@ -48,13 +48,13 @@ export function JobPage({ tenantId, jobId }: JobProps): JSX.Element {
   );
 }
 
-function titleOf({ channel, recipient_domain: domain }: JobHistory): string {
+function formatTitle({ channel, recipient_domain: domain }: JobHistory): string {
   return domain === undefined ? `${channelName(channel)} message` : `${channelName(channel)} to …@${domain}`;
 }
 
 function Outcome({ job, isPaused }: { readonly job: JobHistory; readonly isPaused: boolean }): JSX.Element {
   const now = useNow(1_000);
-  const { tone, text } = outcomeOf(job, isPaused, now);
+  const { tone, text } = describeOutcome(job, isPaused, now);
   const short = shortOutcome(job);
   return (
     <p class={`outcome ${tone}`}>

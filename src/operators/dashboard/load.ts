@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { type Problem, problemOf } from "./api.ts";
+import { type Problem, toProblem } from "./api.ts";
 
 /** Something that is read from the API. While it is read again, what was known stays. */
 export interface Loaded<T> {
@@ -26,7 +26,7 @@ export function useLoad<T>(read: (signal: AbortSignal) => Promise<T>, key: strin
     latest.current(ending.signal).then(
       (data) => ending.signal.aborted || setState({ data, problem: null, isLoading: false, key }),
       (error: unknown) =>
-        ending.signal.aborted || setState((before) => ({ ...before, problem: problemOf(error), isLoading: false })),
+        ending.signal.aborted || setState((before) => ({ ...before, problem: toProblem(error), isLoading: false })),
     );
     return () => ending.abort();
   }, [key, round]);
@@ -72,7 +72,7 @@ export function useLoadPages<T>(
       ({ items, next }) =>
         signal.aborted || setState({ key, items: [...before, ...items], next, problem: null, isLoading: false }),
       (error: unknown) =>
-        signal.aborted || setState((known) => ({ ...known, problem: problemOf(error), isLoading: false })),
+        signal.aborted || setState((known) => ({ ...known, problem: toProblem(error), isLoading: false })),
     );
   };
   useEffect(() => {
@@ -112,7 +112,7 @@ export function useAction(): Action {
         setState({ isRunning: false, problem: null });
         return true;
       } catch (error) {
-        setState({ isRunning: false, problem: problemOf(error) });
+        setState({ isRunning: false, problem: toProblem(error) });
         return false;
       }
     },

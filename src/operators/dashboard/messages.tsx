@@ -16,7 +16,7 @@ const JOB_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const TENANTS_OFFERED = 20;
 const PAGE = 50;
 
-function searchOf(query: URLSearchParams): JobSearch {
+function parseSearch(query: URLSearchParams): JobSearch {
   const of = (name: string) => query.get(name) ?? "";
   return {
     tenant: of("tenant"),
@@ -31,7 +31,7 @@ function searchOf(query: URLSearchParams): JobSearch {
 
 /** Where an operator finds a message. */
 export function MessagesPage({ query }: { readonly query: URLSearchParams }): JSX.Element {
-  const search = searchOf(query);
+  const search = parseSearch(query);
   const key = JSON.stringify(search);
   return (
     <Page title="Messages" intro="Find a message by its recipient or job id, of one tenant or of all.">
@@ -77,7 +77,9 @@ function SearchForm({ search }: { readonly search: JobSearch }): JSX.Element {
           { kind: "date", name: "to", label: "To (UTC day)", value: search.to },
         ]}
         submit={async (filled) => {
-          const asked = searchOf(new URLSearchParams(NAMES.map((name): [string, string] => [name, filled.text(name)])));
+          const asked = parseSearch(
+            new URLSearchParams(NAMES.map((name): [string, string] => [name, filled.text(name)])),
+          );
           const isDetailed = [asked.status, asked.channel, asked.template].some((value) => value !== "");
           if (asked.tenant === "" && (isDetailed || asked.who === "")) {
             throw new Error(
@@ -137,7 +139,7 @@ function OfTenant({ search }: { readonly search: JobSearch }): JSX.Element {
   const isJob = JOB_ID.test(who);
   const pages = useLoadPages<Row>(async (cursor, signal) => {
     if (isJob) return { items: [await oneJob(tenant, who, signal)], next: null };
-    const query = { ...queryOf(rest), ...(who === "" ? {} : { recipient: who }), limit: PAGE };
+    const query = { ...toQuery(rest), ...(who === "" ? {} : { recipient: who }), limit: PAGE };
     const page = await call(
       "listJobs",
       { path: { id: tenant }, query: cursor === undefined ? query : { ...query, cursor } },
@@ -176,7 +178,7 @@ async function oneJob(tenantId: string, jobId: string, signal: AbortSignal): Pro
 }
 
 /** Of what the form offers, only known values pass. */
-function queryOf({ status, channel, template, from, to }: Omit<JobSearch, "tenant" | "who">) {
+function toQuery({ status, channel, template, from, to }: Omit<JobSearch, "tenant" | "who">) {
   const knownStatus = STATUSES.find((each) => each === status);
   const knownChannel: Channel | undefined = CHANNELS.find((each) => each === channel);
   return {

@@ -42,7 +42,7 @@ export function OperatorsPage(): JSX.Element {
             rows={data.operators}
             keyOf={({ operator_id }) => operator_id}
             empty="There is none beside root."
-            columns={columnsOf(mayChange, (operator) => setOpen({ kind: "delete", operator }))}
+            columns={buildColumns(mayChange, (operator) => setOpen({ kind: "delete", operator }))}
           />
         )}
       </Show>
@@ -76,7 +76,7 @@ export function OperatorsPage(): JSX.Element {
   );
 }
 
-function columnsOf(mayChange: boolean, onDelete: (operator: Operator) => void): readonly Column<Operator>[] {
+function buildColumns(mayChange: boolean, onDelete: (operator: Operator) => void): readonly Column<Operator>[] {
   const columns: readonly Column<Operator>[] = [
     { head: "Name", isHead: true, isLong: true, cell: ({ name }) => name },
     { head: "Role", cell: ({ role }) => <Badge tone={role === "write" ? "warn" : "quiet"}>{role}</Badge> },

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Overview } from "../../../clients/typescript/generated.ts";
-import { call, type Problem, problemOf } from "./api.ts";
+import { call, type Problem, toProblem } from "./api.ts";
 
 export interface LiveOverview {
   readonly overview: Overview | null;
@@ -27,7 +27,7 @@ export function useOverview(): LiveOverview {
     setProblem(null);
   };
   const poll = () => {
-    call("getOverview", {}).then(take, (error: unknown) => setProblem(problemOf(error)));
+    call("getOverview", {}).then(take, (error: unknown) => setProblem(toProblem(error)));
   };
   useEffect(() => {
     poll();

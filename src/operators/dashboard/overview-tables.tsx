@@ -59,7 +59,7 @@ export function Breakers({ processes }: { readonly processes: Processes }): JSX.
 }
 
 function Paused({ processes }: { readonly processes: Processes }): JSX.Element | null {
-  const paused = new Map(processes.flatMap((process) => process.paused.map((each) => [keyOf(each), each] as const)));
+  const paused = new Map(processes.flatMap((process) => process.paused.map((each) => [toKey(each), each] as const)));
   if (paused.size === 0) return null;
   return (
     <p>
@@ -74,7 +74,7 @@ function Paused({ processes }: { readonly processes: Processes }): JSX.Element |
   );
 }
 
-function keyOf({ tenant_id, channel }: Processes[number]["paused"][number]): string {
+function toKey({ tenant_id, channel }: Processes[number]["paused"][number]): string {
   return `${tenant_id} ${channel}`;
 }
 

@@ -28,7 +28,7 @@ interface Cleaned {
 export function Rendered({ html, title }: { readonly html: string; readonly title: string }): JSX.Element {
   const frame = useRef<HTMLIFrameElement>(null);
   const [cleaned, setCleaned] = useState<Cleaned | null>(null);
-  useEffect(() => setCleaned(cleanedOf(html)), [html]);
+  useEffect(() => setCleaned(cleanHtml(html)), [html]);
   if (cleaned === null) return <p class="waiting">…</p>;
   const { pictures } = cleaned;
   return (
@@ -38,7 +38,7 @@ export function Rendered({ html, title }: { readonly html: string; readonly titl
         title={title}
         sandbox="allow-same-origin"
         referrerpolicy="no-referrer"
-        srcDoc={documentOf(cleaned)}
+        srcDoc={buildDocument(cleaned)}
         onLoad={() => dress(frame.current, cleaned)}
       />
       {pictures === 0 ? null : (
@@ -50,12 +50,12 @@ export function Rendered({ html, title }: { readonly html: string; readonly titl
   );
 }
 
-function documentOf({ html }: Cleaned): string {
+function buildDocument({ html }: Cleaned): string {
   return `<!doctype html><html><head><meta http-equiv="Content-Security-Policy" content="${POLICY}"></head><body>${html}</body></html>`;
 }
 
 /** Takes out of a message what is not text, layout or a picture inside the message. Nothing of it is run or loaded here. */
-function cleanedOf(html: string): Cleaned {
+function cleanHtml(html: string): Cleaned {
   const parsed = new DOMParser().parseFromString(html, "text/html");
   const styles = [...parsed.querySelectorAll("style")].map(({ textContent }) => textContent);
   for (const element of parsed.querySelectorAll(REMOVED)) element.remove();

@@ -20,7 +20,7 @@ export function RetryManyDialog({
 }): JSX.Element {
   const { tenant } = search;
   const path = { id: tenant };
-  const filter = filterOf(search);
+  const filter = toFilter(search);
   const given = Object.entries(filter).map(([name, value]) => `${name} ${value}`);
   const counting = useLoad(async (signal) => {
     const answer = await call("retryJobs", { path, body: { filter, dry_run: true } }, { signal });
@@ -69,7 +69,7 @@ export function RetryManyDialog({
 }
 
 /** Of what a search names, what jobs to try again can be chosen by. */
-function filterOf({ who, channel, template, from, to }: JobSearch) {
+function toFilter({ who, channel, template, from, to }: JobSearch) {
   const knownChannel = CHANNELS.find((each) => each === channel);
   return {
     ...(who === "" ? {} : { recipient: who }),

@@ -50,24 +50,24 @@ export function SandboxPage({ query }: { readonly query: URLSearchParams }): JSX
   );
 }
 
-function keyOf({ channel, received_at, to, source }: Message): string {
+function toKey({ channel, received_at, to, source }: Message): string {
   return `${channel} ${received_at} ${to} ${source.length}`;
 }
 
 function Inbox({ messages }: { readonly messages: readonly Message[] }): JSX.Element {
   // Who reads a message goes on reading it when others arrive.
-  const [chosen, setChosen] = useState(() => (messages[0] === undefined ? null : keyOf(messages[0])));
-  const shown = messages.find((message) => keyOf(message) === chosen) ?? messages[0];
+  const [chosen, setChosen] = useState(() => (messages[0] === undefined ? null : toKey(messages[0])));
+  const shown = messages.find((message) => toKey(message) === chosen) ?? messages[0];
   if (shown === undefined) return <p class="empty">Nothing has arrived yet.</p>;
   return (
     <div class="inbox">
       <ul class="inbox-list" aria-label="Messages, newest first">
         {messages.map((message) => (
-          <li key={keyOf(message)}>
+          <li key={toKey(message)}>
             <button
               type="button"
               aria-current={message === shown ? "true" : undefined}
-              onClick={() => setChosen(keyOf(message))}
+              onClick={() => setChosen(toKey(message))}
             >
               <span class="inbox-to">{message.to}</span>
               <span class="inbox-subject">
@@ -89,7 +89,7 @@ function Inbox({ messages }: { readonly messages: readonly Message[] }): JSX.Ele
           ]}
         />
         {shown.channel === "email" ? (
-          <Mail key={keyOf(shown)} source={shown.source} />
+          <Mail key={toKey(shown)} source={shown.source} />
         ) : (
           <pre tabIndex={0}>{pretty(shown.source)}</pre>
         )}

@@ -58,7 +58,7 @@ export function Steering({ tenant, onChanged }: TabProps): JSX.Element {
         rows={all}
         keyOf={(channel) => channel}
         empty="The tenant has no channel."
-        columns={[...statesOf(tenant), ...(mayChange ? [changes] : [])]}
+        columns={[...buildColumns(tenant), ...(mayChange ? [changes] : [])]}
       />
       <ProblemBox problem={problem} />
       {purged === null ? null : (
@@ -68,7 +68,7 @@ export function Steering({ tenant, onChanged }: TabProps): JSX.Element {
   );
 }
 
-function statesOf({ paused, held }: TabProps["tenant"]): readonly Column<Channel>[] {
+function buildColumns({ paused, held }: TabProps["tenant"]): readonly Column<Channel>[] {
   const state = (isStopped: boolean, stopped: string, running: string) => (
     <Badge tone={isStopped ? "warn" : "good"}>{isStopped ? stopped : running}</Badge>
   );

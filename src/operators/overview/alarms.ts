@@ -121,7 +121,7 @@ const RULES: readonly Rule[] = [
     severity: "ticket",
     find: (facts) =>
       facts.channels.flatMap((channel) => {
-        const [bounced, sent] = [countOf(facts, channel, "bounced", 60), countOf(facts, channel, "sent", 60)];
+        const [bounced, sent] = [countEvents(facts, channel, "bounced", 60), countEvents(facts, channel, "sent", 60)];
         if (sent <= BOUNCE_SENT_MIN || bounced <= BOUNCED_PART * sent) return [];
         return [{ title: `${percent(bounced / sent)} of ${channel} bounces`, detail: `${bounced} in the last hour` }];
       }),
@@ -131,8 +131,8 @@ const RULES: readonly Rule[] = [
     severity: "ticket",
     find: (facts) =>
       facts.channels.flatMap((channel) => {
-        const failed = countOf(facts, channel, "failed", FAILED_MINUTES);
-        const all = failed + countOf(facts, channel, "sent", FAILED_MINUTES);
+        const failed = countEvents(facts, channel, "failed", FAILED_MINUTES);
+        const all = failed + countEvents(facts, channel, "sent", FAILED_MINUTES);
         if (failed <= FAILED_MIN || failed <= FAILED_PART * all) return [];
         return [{ title: `${percent(failed / all)} of ${channel} fails`, detail: `${failed} in the last half hour` }];
       }),
@@ -181,9 +181,9 @@ const RULES: readonly Rule[] = [
 const WORK = { dispatcher: "delivers", recorder: "records" } as const;
 
 /** What needs somebody, the urgent first. Pure. */
-export function alarmsOf(facts: Facts): readonly Alarm[] {
+export function findAlarms(facts: Facts): readonly Alarm[] {
   const alarms = RULES.flatMap(({ alert, severity, find }) =>
-    limited(find(facts)).map((found) => ({ severity, ...found, runbook: runbookOf(alert) })),
+    limited(find(facts)).map((found) => ({ severity, ...found, runbook: linkRunbook(alert) })),
   );
   return [...alarms.filter(({ severity }) => severity === "page"), ...alarms.filter((one) => one.severity !== "page")];
 }
@@ -191,7 +191,7 @@ export function alarmsOf(facts: Facts): readonly Alarm[] {
 /** The alerts that the overview has, with what it takes from each of them. */
 export const KNOWN_ALERTS: readonly Pick<Rule, "alert" | "severity">[] = RULES;
 
-export function runbookOf(alert: string): string {
+export function linkRunbook(alert: string): string {
   return `docs/runbook.md#${alert.toLowerCase()}`;
 }
 
@@ -231,7 +231,7 @@ export function lagSeconds(queue: Pick<QueueFacts, "depths"> | null, nowMs: numb
   return Math.max(0, (nowMs - Math.min(nowMs, ...times)) / 1_000);
 }
 
-function countOf({ rates, nowMs }: Facts, channel: ChannelName, type: EventType, minutes: number): number {
+function countEvents({ rates, nowMs }: Facts, channel: ChannelName, type: EventType, minutes: number): number {
   const fromMs = nowMs - minutes * MINUTE_MS;
   return (rates?.minutes ?? [])
     .filter((one) => one.channel === channel && one.type === type && one.minuteMs >= fromMs)

@@ -2,7 +2,7 @@ import type { EventType } from "../../domain/jobs/event.ts";
 import type { ChannelName } from "../../domain/jobs/job.ts";
 import type { MeasuredShard, TenantQueueDepth } from "../../domain/jobs/queue-depth.ts";
 import type { ProcessStatus } from "../../domain/process-status.ts";
-import { alarmsOf, lagSeconds } from "./alarms.ts";
+import { findAlarms, lagSeconds } from "./alarms.ts";
 import { type Facts, firstMinuteMs, MINUTE_MS, MINUTES_SHOWN } from "./facts.ts";
 import type { OUTCOMES, OverviewBody } from "./schema.ts";
 
@@ -13,23 +13,23 @@ const EXPIRING_MAX = 50;
 export function overviewBody(facts: Facts): OverviewBody {
   return {
     at: isoTime(facts.nowMs),
-    totals: totalsOf(facts),
-    queue: queueOf(facts),
-    rates: ratesOf(facts),
-    shards: shardsOf(facts),
-    tenants: tenantsOf(facts),
-    processes: processesOf(facts),
+    totals: computeTotals(facts),
+    queue: describeQueue(facts),
+    rates: computeRates(facts),
+    shards: describeShards(facts),
+    tenants: describeTenants(facts),
+    processes: describeProcesses(facts),
     expiring: (facts.registry?.expiring ?? []).slice(0, EXPIRING_MAX).map(({ kind, tenantId, name, expiresAtMs }) => ({
       kind,
       tenant_id: tenantId,
       name,
       expires_at: isoTime(expiresAtMs),
     })),
-    alarms: [...alarmsOf(facts)],
+    alarms: [...findAlarms(facts)],
   };
 }
 
-function totalsOf({ registry, processes, rates }: Facts): OverviewBody["totals"] {
+function computeTotals({ registry, processes, rates }: Facts): OverviewBody["totals"] {
   const today = (type: EventType) => (rates === null ? null : (rates.today.get(type) ?? 0));
   return {
     tenants: registry?.tenants ?? null,
@@ -41,7 +41,7 @@ function totalsOf({ registry, processes, rates }: Facts): OverviewBody["totals"]
   };
 }
 
-function queueOf({ queue, nowMs }: Facts): OverviewBody["queue"] {
+function describeQueue({ queue, nowMs }: Facts): OverviewBody["queue"] {
   if (queue === null) {
     return {
       depth: null,
@@ -54,9 +54,9 @@ function queueOf({ queue, nowMs }: Facts): OverviewBody["queue"] {
   }
   const { depths, memory } = queue;
   return {
-    depth: depths.reduce((sum, depth) => sum + jobsOf(depth), 0),
+    depth: depths.reduce((sum, depth) => sum + countJobs(depth), 0),
     incomplete: depths.some(({ tenantQueues, measured }) => measured.length < tenantQueues),
-    oldest_seconds: ageOf(oldestOf(depths.flatMap(({ measured }) => measured)), nowMs),
+    oldest_seconds: computeAge(findOldest(depths.flatMap(({ measured }) => measured)), nowMs),
     outbox_oldest_seconds: rounded(lagSeconds(queue, nowMs)),
     redis_memory_bytes: memory.usedBytes,
     redis_memory_limit_bytes: memory.maxBytes,
@@ -67,7 +67,7 @@ type Outcome = (typeof OUTCOMES)[number];
 /** Those that the event store has; accepting is no event. */
 const RECORDED = ["delivered", "bounced", "failed", "suppressed"] as const satisfies readonly Outcome[];
 
-function ratesOf({ channels, rates, processes, nowMs }: Facts): OverviewBody["rates"] {
+function computeRates({ channels, rates, processes, nowMs }: Facts): OverviewBody["rates"] {
   const fromMs = firstMinuteMs(nowMs);
   const recorded = (channel: ChannelName, type: EventType) =>
     counted(fromMs, channel, rates?.minutes.filter((one) => one.type === type).map(asCount) ?? []);
@@ -104,18 +104,18 @@ function counted(fromMs: number, channel: ChannelName, counts: readonly Counted[
   return minutes;
 }
 
-function shardsOf({ queue, processes, nowMs }: Facts): OverviewBody["shards"] {
+function describeShards({ queue, processes, nowMs }: Facts): OverviewBody["shards"] {
   const owners = new Map<number, string>();
   for (const { name, delivers } of processes?.statuses ?? []) for (const shard of delivers) owners.set(shard, name);
   return (queue?.depths ?? []).map((depth) => ({
     shard: depth.shard,
-    depth: jobsOf(depth),
-    oldest_seconds: ageOf(oldestOf(depth.measured), nowMs),
+    depth: countJobs(depth),
+    oldest_seconds: computeAge(findOldest(depth.measured), nowMs),
     process: owners.get(depth.shard) ?? null,
   }));
 }
 
-function tenantsOf({ queue, nowMs }: Facts): OverviewBody["tenants"] {
+function describeTenants({ queue, nowMs }: Facts): OverviewBody["tenants"] {
   const all = (queue?.depths ?? []).flatMap(({ measured }) => measured);
   const longest = all.toSorted((a, b) => b.jobs - a.jobs).slice(0, TENANTS_MAX);
   const oldest = all.toSorted((a, b) => (a.oldestMs ?? nowMs) - (b.oldestMs ?? nowMs)).slice(0, TENANTS_MAX);
@@ -123,11 +123,11 @@ function tenantsOf({ queue, nowMs }: Facts): OverviewBody["tenants"] {
     tenant_id: tenantId,
     channel,
     depth: jobs,
-    oldest_seconds: ageOf(oldestMs, nowMs),
+    oldest_seconds: computeAge(oldestMs, nowMs),
   }));
 }
 
-function processesOf({ processes, queue, channels, nowMs }: Facts): OverviewBody["processes"] {
+function describeProcesses({ processes, queue, channels, nowMs }: Facts): OverviewBody["processes"] {
   const isKnown = ({ channel }: { channel: ChannelName }) => channels.includes(channel);
   return (processes?.statuses ?? []).map((status) => ({
     name: status.name,
@@ -135,7 +135,7 @@ function processesOf({ processes, queue, channels, nowMs }: Facts): OverviewBody
     started_at: isoTime(status.startedAtMs),
     shards: new Set([...status.delivers, ...status.records]).size,
     loop_delay_ms: status.loopDelayMs,
-    event_store_lag_seconds: lagOf(status, queue?.depths ?? null, nowMs),
+    event_store_lag_seconds: computeLag(status, queue?.depths ?? null, nowMs),
     breakers: status.breakers.filter(isKnown).map(({ channel, relay, state, sinceMs, why, waitingJobs }) => ({
       channel,
       relay,
@@ -148,23 +148,23 @@ function processesOf({ processes, queue, channels, nowMs }: Facts): OverviewBody
   }));
 }
 
-function lagOf({ records }: ProcessStatus, depths: readonly MeasuredShard[] | null, nowMs: number): number | null {
+function computeLag({ records }: ProcessStatus, depths: readonly MeasuredShard[] | null, nowMs: number): number | null {
   if (records.length === 0 || depths === null) return null;
   return rounded(lagSeconds({ depths: depths.filter(({ shard }) => records.includes(shard)) }, nowMs));
 }
 
 /** Those that wait for another try among them. */
-function jobsOf({ measured, parked }: MeasuredShard): number {
+function countJobs({ measured, parked }: MeasuredShard): number {
   return measured.reduce((sum, { jobs }) => sum + jobs, parked);
 }
 
-function oldestOf(measured: readonly TenantQueueDepth[]): number | null {
+function findOldest(measured: readonly TenantQueueDepth[]): number | null {
   const times = measured.flatMap(({ oldestMs }) => oldestMs ?? []);
   return times.length === 0 ? null : times.reduce((a, b) => Math.min(a, b));
 }
 
 /** In seconds; 0 for nothing. */
-function ageOf(sinceMs: number | null, nowMs: number): number {
+function computeAge(sinceMs: number | null, nowMs: number): number {
   return sinceMs === null ? 0 : rounded(Math.max(0, nowMs - sinceMs) / 1_000);
 }
 

@@ -77,7 +77,7 @@ export class LiveOverview {
 
   /** Whether it differs from what was told last. */
   private take(body: OverviewBody): boolean {
-    const essence = essenceOf(body);
+    const essence = summarise(body);
     if (essence === this.told) return false;
     this.told = essence;
     this.event = new TextEncoder().encode(`data: ${JSON.stringify(body)}\n\n`);
@@ -177,7 +177,7 @@ const MEGABYTE = 1_000_000;
 const LOOP_DELAY_STEP_MS = 100;
 
 /** What makes one overview differ from another: not the time, and no figure that never rests. */
-function essenceOf(body: OverviewBody): string {
+function summarise(body: OverviewBody): string {
   const { at: _, queue, processes, ...rest } = body;
   const memory = queue.redis_memory_bytes === null ? null : Math.round(queue.redis_memory_bytes / MEGABYTE);
   return JSON.stringify({

@@ -47,7 +47,7 @@ export class Overview {
   private latest: { readonly body: OverviewBody; readonly atMs: number } | null = null;
 
   constructor(ports: OverviewPorts) {
-    const parts = partsOf(ports);
+    const parts = createParts(ports);
     const look = oneAtATime(async () => {
       const [queue, processes, rates, registry, readiness] = await Promise.all([
         parts.queue(),
@@ -69,7 +69,7 @@ export class Overview {
   }
 }
 
-function partsOf(ports: OverviewPorts) {
+function createParts(ports: OverviewPorts) {
   const { queue, shards, rates, registry, webhooks, readiness, clock, platformExpiring } = ports;
   const part = <T>(name: string, freshMs: number, read: () => Promise<T>) => bounded(ports, { name, freshMs, read });
   return {

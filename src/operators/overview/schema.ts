@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import type { ChannelName } from "../../domain/jobs/job.ts";
-import { enumOf, Timestamp } from "../../http/schemas.ts";
+import { enumSchema, Timestamp } from "../../http/schemas.ts";
 
 export const OUTCOMES = ["accepted", "delivered", "bounced", "failed", "suppressed"] as const;
 
@@ -33,12 +33,12 @@ const QueueTotals = Type.Object({
   redis_memory_limit_bytes: nullable(Count, "What it may use, or what its machine has."),
 });
 
-function ratesOf(channels: readonly ChannelName[]) {
-  const channel = enumOf(channels);
+function ratesSchema(channels: readonly ChannelName[]) {
+  const channel = enumSchema(channels);
   return Type.Object({
     from: Timestamp,
     interval_seconds: Type.Integer(),
-    series: Type.Array(Type.Object({ channel, outcome: enumOf(OUTCOMES), counts: Counts })),
+    series: Type.Array(Type.Object({ channel, outcome: enumSchema(OUTCOMES), counts: Counts })),
     sent: Type.Array(Type.Object({ channel, counts: Counts }), { description: "Handed over to a provider." }),
   });
 }
@@ -50,8 +50,8 @@ const Shard = Type.Object({
   process: nullable(Type.String(), "The process that delivers it."),
 });
 
-function processOf(channels: readonly ChannelName[]) {
-  const channel = enumOf(channels);
+function processSchema(channels: readonly ChannelName[]) {
+  const channel = enumSchema(channels);
   return Type.Object({
     name: Type.String({ description: "Host, place in its start, process id." }),
     roles: Type.Array(Type.String()),
@@ -63,7 +63,7 @@ function processOf(channels: readonly ChannelName[]) {
       Type.Object({
         channel,
         relay: Type.String(),
-        state: enumOf(["open", "half_open"]),
+        state: enumSchema(["open", "half_open"]),
         since: Timestamp,
         why: Type.Optional(Type.String({ description: "The server's last words, or what it did instead." })),
         waiting_jobs: Count,
@@ -84,7 +84,7 @@ const Expiring = Type.Object({
 });
 
 const AlarmSchema = Type.Object({
-  severity: enumOf(["page", "ticket"], "`page`: now; `ticket`: soon."),
+  severity: enumSchema(["page", "ticket"], "`page`: now; `ticket`: soon."),
   title: Type.String(),
   detail: Type.String(),
   runbook: Type.String({ description: "The section of the runbook that tells what to do." }),
@@ -96,13 +96,13 @@ export function overviewSchema(channels: readonly ChannelName[]) {
       at: Timestamp,
       totals: Totals,
       queue: QueueTotals,
-      rates: ratesOf(channels),
+      rates: ratesSchema(channels),
       shards: Type.Array(Shard),
       tenants: Type.Array(
-        Type.Object({ tenant_id: TenantId, channel: enumOf(channels), depth: Count, oldest_seconds: Seconds }),
+        Type.Object({ tenant_id: TenantId, channel: enumSchema(channels), depth: Count, oldest_seconds: Seconds }),
         { description: "The 50 longest tenant queues, and the 50 with the oldest jobs." },
       ),
-      processes: Type.Array(processOf(channels)),
+      processes: Type.Array(processSchema(channels)),
       expiring: Type.Array(Expiring, { description: "Within 30 days, soonest first; at most 50." }),
       alarms: Type.Array(AlarmSchema, { description: "The urgent first." }),
     },

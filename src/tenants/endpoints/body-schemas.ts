@@ -11,7 +11,7 @@ import { planLimits } from "../limits.ts";
 
 const STRICT = { additionalProperties: false } as const;
 
-function channelsOf(known: readonly ChannelName[]) {
+function channelsSchema(known: readonly ChannelName[]) {
   const channel = Type.Union(
     known.map((name) => Type.Literal(name)),
     { description: `one of ${known.join(", ")}` },
@@ -38,8 +38,8 @@ const id = Type.String({
 const tokens = Type.Integer({ minimum: 0, maximum: 1_000_000_000, description: "an integer from 0 to 1000000000" });
 
 /** Of a tenant that may use some of these channels. */
-export function tenantBodyOf(known: readonly ChannelName[]) {
-  const channels = channelsOf(known);
+export function tenantBodySchema(known: readonly ChannelName[]) {
+  const channels = channelsSchema(known);
   return Type.Object(
     {
       id: Type.Optional(id),
@@ -59,8 +59,8 @@ export function tenantBodyOf(known: readonly ChannelName[]) {
 }
 
 /** Takes what makes a tenant, its id too, which stays as it is. */
-export function tenantChangeBodyOf(known: readonly ChannelName[]) {
-  const channels = channelsOf(known);
+export function tenantChangeBodySchema(known: readonly ChannelName[]) {
+  const channels = channelsSchema(known);
   return Type.Object(
     {
       id: Type.Optional(id),
@@ -82,9 +82,9 @@ export function tenantChangeBodyOf(known: readonly ChannelName[]) {
 }
 
 /** Of a step that concerns a tenant's jobs on some channels; absent: on all. */
-export function steeringBodyOf(known: readonly ChannelName[]) {
+export function steeringBodySchema(known: readonly ChannelName[]) {
   return Type.Object(
-    { channels: Type.Optional(channelsOf(known)) },
+    { channels: Type.Optional(channelsSchema(known)) },
     { ...STRICT, description: "an object", examples: [{}, { channels: [known[0] ?? ""] }] },
   );
 }

@@ -5,12 +5,12 @@ import { type CredentialKind, credentialsSchema } from "../../http/credential-ki
 import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../../http/failures.ts";
 import { tenantIdParameter } from "../../http/parameters.ts";
-import { listOf } from "../../http/schemas.ts";
-import { resultOf } from "../../http/store-results.ts";
+import { listSchema } from "../../http/schemas.ts";
+import { requireResult } from "../../http/store-results.ts";
 import type { TenantRegistry } from "../registry.ts";
 
 interface Ports {
-  readonly registry: Pick<TenantRegistry, "credentials" | "credentialsOf" | "deleteCredentials">;
+  readonly registry: Pick<TenantRegistry, "credentials" | "findCredentials" | "deleteCredentials">;
   readonly directory: Pick<TenantDirectory, "byId">;
 }
 
@@ -43,12 +43,12 @@ export function credentialEndpoints(
       answers: {
         200: {
           description: "All of them.",
-          schema: listOf("CredentialsList", "credentials", Credentials),
-          examples: [{ credentials: kinds.slice(0, 1).map(exampleOf) }],
+          schema: listSchema("CredentialsList", "credentials", Credentials),
+          examples: [{ credentials: kinds.slice(0, 1).map(createExample) }],
         },
       },
       async handle({ params: { id } }) {
-        return reply(200, { credentials: await judge(id, resultOf(await registry.credentials(id))) });
+        return reply(200, { credentials: await judge(id, requireResult(await registry.credentials(id))) });
       },
     }),
     ...shapes.flatMap(({ kind: { kind, word, ...rest }, schema }) => [
@@ -59,10 +59,10 @@ export function credentialEndpoints(
         operation: `get${word}Credentials`,
         summary: `A tenant's own ${word} credentials, without their secrets`,
         answers: {
-          200: { description: "Done.", schema, examples: [exampleOf({ kind, word, ...rest })] },
+          200: { description: "Done.", schema, examples: [createExample({ kind, word, ...rest })] },
         },
         async handle({ params: { id } }) {
-          const record = resultOf(await registry.credentialsOf(id, kind));
+          const record = requireResult(await registry.findCredentials(id, kind));
           const [found = record] = await judge(id, [record]);
           return reply(200, found);
         },
@@ -75,7 +75,7 @@ export function credentialEndpoints(
         summary: `Delete a tenant's own ${word} credentials: from then on the platform's are used; what was made with the deleted ones may no longer be updatable`,
         answers: { 204: { description: "Done.", schema: null } },
         async handle({ params: { id } }) {
-          resultOf(await registry.deleteCredentials(id, kind));
+          requireResult(await registry.deleteCredentials(id, kind));
           return reply(204, null);
         },
       }),
@@ -96,7 +96,7 @@ function judged(
   });
 }
 
-function exampleOf({ kind, channel, example }: CredentialKind): CredentialsRecord {
+function createExample({ kind, channel, example }: CredentialKind): CredentialsRecord {
   return {
     ...example,
     kind,

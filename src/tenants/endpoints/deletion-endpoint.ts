@@ -4,8 +4,8 @@ import { ApiError } from "../../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
 import { failure, OPERATOR_NOT_FOUND } from "../../http/failures.ts";
 import { queryChoice, queryText, tenantIdParameter } from "../../http/parameters.ts";
-import { enumOf } from "../../http/schemas.ts";
-import { noSuch, resultOf } from "../../http/store-results.ts";
+import { enumSchema } from "../../http/schemas.ts";
+import { noSuch, requireResult } from "../../http/store-results.ts";
 import type { TenantRegistry } from "../registry.ts";
 
 interface DeletionPorts {
@@ -16,7 +16,10 @@ interface DeletionPorts {
 const Deletion = Type.Object(
   {
     id: Type.String(),
-    state: enumOf(["deleting", "deleted"] as const, "`deleted`: nothing is left but its id and what it is billed for."),
+    state: enumSchema(
+      ["deleting", "deleted"] as const,
+      "`deleted`: nothing is left but its id and what it is billed for.",
+    ),
     unfinished: Type.Integer({ description: "Jobs that are still ending." }),
   },
   { $id: "TenantDeletion" },
@@ -70,7 +73,7 @@ export function deletionEndpoint({ registry, queue }: DeletionPorts): Endpoint {
       const leaving = await registry.leavingTenant(id);
       if (leaving?.isRemoved) return reply(200, { id, state: "deleted", unfinished: 0 });
       if (leaving === null) {
-        const { shard } = resultOf(await registry.tenant(id));
+        const { shard } = requireResult(await registry.tenant(id));
         const unfinished = await queue.unfinishedJobs({ tenantId: id, shard });
         if (unfinished > 0 && purge !== "true") {
           const why = `the tenant has ${unfinished} unfinished jobs: wait for them, or end them with purge=true`;

@@ -5,7 +5,7 @@ import { ApiError } from "../../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../../http/failures.ts";
 import { tenantIdParameter } from "../../http/parameters.ts";
-import { noSuch, resultOf } from "../../http/store-results.ts";
+import { noSuch, requireResult } from "../../http/store-results.ts";
 import { type Erasure, type ErasurePorts, eraseRecipient } from "../erasure.ts";
 
 /** Each rewrites parts of the event store. */
@@ -103,7 +103,7 @@ export function erasureEndpoint(ports: ErasurePorts & { readonly directory: Pick
       if (running >= TOGETHER_MAX) throw new ApiError(503, "other erasures are running: try again", {}, RETRY_SECONDS);
       running += 1;
       try {
-        const erasure = resultOf(
+        const erasure = requireResult(
           await eraseRecipient(ports, tenant, recipient, { isSuppressed: body.suppress === true }),
         );
         const shown = shownErasure(erasure);

@@ -5,8 +5,8 @@ import type { AuditShown } from "../../http/audit.ts";
 import { type Endpoint, reply } from "../../http/endpoint.ts";
 import { managedEndpoints, type Self } from "../../http/managed-endpoint.ts";
 import type { PathParameter } from "../../http/parameters.ts";
-import { enumOf, listOf, oneLine, optional, Timestamp } from "../../http/schemas.ts";
-import { noSuch, resultOf } from "../../http/store-results.ts";
+import { enumSchema, listSchema, oneLine, optional, Timestamp } from "../../http/schemas.ts";
+import { noSuch, requireResult } from "../../http/store-results.ts";
 import { ownLimits } from "../limits.ts";
 import type { TenantRegistry } from "../registry.ts";
 
@@ -18,7 +18,7 @@ const Key = Type.Object(
     created_at: Timestamp,
     last_used_at: Type.Union([Timestamp, Type.Null()], { description: "To about a minute; null: never." }),
     expires_at: Type.Union([Timestamp, Type.Null()], { description: "Null: it does not expire." }),
-    scopes: Type.Array(enumOf(SCOPES), { description: "What it allows." }),
+    scopes: Type.Array(enumSchema(SCOPES), { description: "What it allows." }),
   },
   { $id: "Key" },
 );
@@ -100,10 +100,10 @@ export function keyEndpoints({ registry }: { readonly registry: Keys }): readonl
       },
       fails: [409],
       async handle({ door, tenantId, self, body }) {
-        const expiresAt = expiryOf(body?.expires_at ?? null, door.ports.clock.nowMs());
-        const options = { name: nameOf(body?.name ?? null), expiresAt, scopes: scopesOf(body, self) };
+        const expiresAt = parseExpiry(body?.expires_at ?? null, door.ports.clock.nowMs());
+        const options = { name: parseName(body?.name ?? null), expiresAt, scopes: readScopes(body, self) };
         const made = self === null ? registry.createKey(tenantId, options) : registry.createOwnKey(tenantId, options);
-        return reply(201, resultOf(await made));
+        return reply(201, requireResult(await made));
       },
     }),
     ...managedEndpoints({
@@ -116,11 +116,11 @@ export function keyEndpoints({ registry }: { readonly registry: Keys }): readonl
       answers: {
         200: {
           description: "All of them.",
-          schema: listOf("KeyList", "keys", Key),
+          schema: listSchema("KeyList", "keys", Key),
           examples: [{ keys: [EXAMPLE] }],
         },
       },
-      handle: async ({ tenantId }) => reply(200, { keys: resultOf(await registry.keys(tenantId)) }),
+      handle: async ({ tenantId }) => reply(200, { keys: requireResult(await registry.keys(tenantId)) }),
     }),
     ...revocation(registry),
   ];
@@ -142,14 +142,14 @@ function revocation(registry: Keys): readonly Endpoint[] {
       if (revoked.kind === "last") {
         throw new ApiError(409, "this is the last key that allows manage: make another one first, or ask an operator");
       }
-      resultOf(revoked);
+      requireResult(revoked);
       return reply(204, null);
     },
   });
 }
 
 /** Null: all. Throws an `ApiError` 403 for scopes that the calling key itself has not got. */
-function scopesOf(body: Static<typeof keyBody> | null, self: Self | null): readonly Scope[] | null {
+function readScopes(body: Static<typeof keyBody> | null, self: Self | null): readonly Scope[] | null {
   const given: unknown = body?.scopes ?? null;
   // The schema takes nothing else.
   const wanted = given as readonly Scope[] | null;
@@ -166,7 +166,7 @@ function scopesOf(body: Static<typeof keyBody> | null, self: Self | null): reado
 }
 
 /** Throws an `ApiError` 400 unless the time exists and is to come. */
-function expiryOf(text: unknown, nowMs: number): Date | null {
+function parseExpiry(text: unknown, nowMs: number): Date | null {
   if (typeof text !== "string") return null;
   const unixMs = Date.parse(text);
   if (Number.isNaN(unixMs)) throw new ApiError(400, "expires_at must be a time to come, as 2027-01-01T00:00:00Z");
@@ -175,7 +175,7 @@ function expiryOf(text: unknown, nowMs: number): Date | null {
 }
 
 /** Throws an `ApiError` 400 for a blank name. */
-function nameOf(name: unknown): string | null {
+function parseName(name: unknown): string | null {
   if (typeof name !== "string") return null;
   if (name.trim() === "") throw new ApiError(400, "name must not be blank");
   return name;

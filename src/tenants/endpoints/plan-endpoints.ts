@@ -3,8 +3,8 @@ import { getQueueShare, type Plan, TENANT_ID } from "../../domain/tenants/tenant
 import { ApiError } from "../../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
 import type { PathParameter } from "../../http/parameters.ts";
-import { listOf } from "../../http/schemas.ts";
-import { resultOf } from "../../http/store-results.ts";
+import { listSchema } from "../../http/schemas.ts";
+import { requireResult } from "../../http/store-results.ts";
 import type { TenantRegistry } from "../registry.ts";
 import { planBody } from "./body-schemas.ts";
 
@@ -62,7 +62,7 @@ export function planEndpoints({
       answers: {
         200: {
           description: "All of them.",
-          schema: listOf("PlanList", "plans", PlanRecord),
+          schema: listSchema("PlanList", "plans", PlanRecord),
           examples: [{ plans: [EXAMPLE] }],
         },
       },
@@ -82,7 +82,7 @@ export function planEndpoints({
       body: planBody,
       answers: { 200: { description: "As it is now.", schema: PlanRecord, examples: [EXAMPLE] } },
       handle: async ({ params: { name }, body }) =>
-        reply(200, toRecord(resultOf(await registry.putPlan(toPlan(name, body))))),
+        reply(200, toRecord(requireResult(await registry.putPlan(toPlan(name, body))))),
     }),
   ];
 }

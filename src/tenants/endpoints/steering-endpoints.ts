@@ -4,10 +4,10 @@ import type { TenantRef } from "../../domain/tenants/tenant.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../../http/failures.ts";
 import { tenantIdParameter } from "../../http/parameters.ts";
-import { enumOf } from "../../http/schemas.ts";
-import { resultOf } from "../../http/store-results.ts";
+import { enumSchema } from "../../http/schemas.ts";
+import { requireResult } from "../../http/store-results.ts";
 import type { Steer, TenantRegistry } from "../registry.ts";
-import { steeringBodyOf } from "./body-schemas.ts";
+import { steeringBodySchema } from "./body-schemas.ts";
 import { EXAMPLE, type TenantSchema } from "./tenant-endpoints.ts";
 
 /** The queue's part of a purge. */
@@ -70,18 +70,18 @@ function stepEndpoint(
     tag: "Tenants",
     ...SAID[step],
     params: { id: tenantIdParameter },
-    body: steeringBodyOf(channels),
+    body: steeringBodySchema(channels),
     answers: { 200: { description: "As it is now.", schema: Tenant, examples: [{ ...EXAMPLE, ...after }] } },
     fails: { 404: OPERATOR_NOT_FOUND },
     handle: async ({ params: { id }, body }) =>
-      reply(200, resultOf(await registry.steerTenant(id, step, body.channels ?? channels))),
+      reply(200, requireResult(await registry.steerTenant(id, step, body.channels ?? channels))),
   });
 }
 
 function purgeEndpoint({ registry, purging }: SteeringPorts, channels: readonly ChannelName[]): Endpoint {
   const Purge = Type.Object(
     {
-      channels: Type.Array(enumOf(channels)),
+      channels: Type.Array(enumSchema(channels)),
       unfinished: Type.Integer({
         description: "Jobs that were unfinished at that moment, deliveries in flight included.",
       }),
@@ -99,7 +99,7 @@ function purgeEndpoint({ registry, purging }: SteeringPorts, channels: readonly 
       "Jobs accepted so far end as `failed` with the error `purged by an operator`, also while the tenant is paused; " +
       "tokens are given back. Deliveries in flight end as they end.",
     params: { id: tenantIdParameter },
-    body: steeringBodyOf(channels),
+    body: steeringBodySchema(channels),
     answers: {
       200: {
         description: "They are ending.",
@@ -110,7 +110,7 @@ function purgeEndpoint({ registry, purging }: SteeringPorts, channels: readonly 
     fails: { 404: OPERATOR_NOT_FOUND },
     async handle({ params: { id }, body }) {
       const purged = body.channels ?? channels;
-      const { shard } = resultOf(await registry.steerTenant(id, "purge", purged));
+      const { shard } = requireResult(await registry.steerTenant(id, "purge", purged));
       // After the registry: a job that is made due must find itself purged.
       return reply(200, {
         channels: [...purged],

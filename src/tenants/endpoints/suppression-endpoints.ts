@@ -23,8 +23,8 @@ import {
   readQuery,
   tenantIdParameter,
 } from "../../http/parameters.ts";
-import { enumOf, pageOf, Timestamp } from "../../http/schemas.ts";
-import { noSuch, resultOf } from "../../http/store-results.ts";
+import { enumSchema, pageSchema, Timestamp } from "../../http/schemas.ts";
+import { noSuch, requireResult } from "../../http/store-results.ts";
 import { ownLimits } from "../limits.ts";
 import type { SuppressionList } from "../suppression-list.ts";
 
@@ -39,7 +39,7 @@ const Suppression = Type.Object(
     topic: Type.Optional(
       Type.String({ description: "Only messages on this topic do not go there; absent: none does." }),
     ),
-    reason: enumOf(SUPPRESSION_REASONS),
+    reason: enumSchema(SUPPRESSION_REASONS),
     created_at: Timestamp,
   },
   { $id: "Suppression" },
@@ -71,7 +71,7 @@ const topicParameter: QueryParameter<string | undefined> = {
   description: "The suppression for this topic alone; absent: the one for all messages.",
   schema: Type.String(),
   example: "newsletter",
-  read: topicOf,
+  read: parseTopic,
 };
 
 interface Ports {
@@ -96,7 +96,7 @@ export function suppressionEndpoints(ports: Ports): readonly Endpoint[] {
       answers: {
         200: {
           description: "One page.",
-          schema: pageOf("SuppressionPage", "suppressions", Suppression),
+          schema: pageSchema("SuppressionPage", "suppressions", Suppression),
           examples: [{ suppressions: [EXAMPLE], next_cursor: null }],
         },
       },
@@ -105,7 +105,7 @@ export function suppressionEndpoints(ports: Ports): readonly Endpoint[] {
         if (address === null) {
           throw new ApiError(400, "address must be one e-mail address, phone number or WhatsApp user id");
         }
-        const { items, nextCursor } = resultOf(await suppressions.page(tenantId, cursor, limit, address));
+        const { items, nextCursor } = requireResult(await suppressions.page(tenantId, cursor, limit, address));
         return reply(200, { suppressions: items.map(shown), next_cursor: nextCursor });
       },
     }),
@@ -123,10 +123,10 @@ export function suppressionEndpoints(ports: Ports): readonly Endpoint[] {
       answers: { 204: { description: "Done.", schema: null } },
       fails: [404],
       async handle({ tenantId, self, params: { address: text }, query: { topic } }) {
-        const tenant = self?.tenant ?? (await tenantOf(directory, tenantId));
+        const tenant = self?.tenant ?? (await requireTenant(directory, tenantId));
         const address = addressIn(text);
         const name = address === null ? null : suppressionName(address, topic);
-        const wasThere = name !== null && resultOf(await suppressions.remove(tenant, name));
+        const wasThere = name !== null && requireResult(await suppressions.remove(tenant, name));
         if (!wasThere) throw notSuppressed(topic);
         return reply(204, null);
       },
@@ -155,12 +155,12 @@ function putSuppression(ports: Ports): Endpoint {
     body: { schema: body.documented },
     fails: { 404: OPERATOR_NOT_FOUND },
     async handle(door, exchange, raw) {
-      const tenant = await tenantOf(ports.directory, params.id.read(raw["id"] ?? null));
+      const tenant = await requireTenant(ports.directory, params.id.read(raw["id"] ?? null));
       const address = newAddress(params.address.read(raw["address"] ?? null));
       readQuery(exchange.request, []);
       const { reason = "manual", topic } = await body.read(door, exchange);
-      const name = suppressionName(address, topicOf(topic));
-      return reply(200, shown(resultOf(await ports.suppressions.put(tenant, name, reason))));
+      const name = suppressionName(address, parseTopic(topic));
+      return reply(200, shown(requireResult(await ports.suppressions.put(tenant, name, reason))));
     },
   });
 }
@@ -178,8 +178,8 @@ function putOwnSuppression(ports: Ports): Endpoint {
     fails: { 409: CONFLICT },
     async handle({ tenant, params: { address: text }, body: { reason = "manual", topic } }) {
       const address = newAddress(text);
-      const name = suppressionName(address, topicOf(topic));
-      return reply(200, shown(resultOf(await ports.suppressions.putOwn(tenant, name, reason))));
+      const name = suppressionName(address, parseTopic(topic));
+      return reply(200, shown(requireResult(await ports.suppressions.putOwn(tenant, name, reason))));
     },
   });
 }
@@ -197,7 +197,7 @@ function getSuppression({ suppressions }: Ports): readonly Endpoint[] {
     fails: [404],
     async handle({ tenantId, params: { address: text }, query: { topic } }) {
       const address = addressIn(text);
-      const found = address === null ? [] : await allOf(suppressions, tenantId, address);
+      const found = address === null ? [] : await readAll(suppressions, tenantId, address);
       const one = found.find((record) => record.topic === topic);
       if (one === undefined) throw notSuppressed(topic);
       return reply(200, shown(one));
@@ -206,11 +206,11 @@ function getSuppression({ suppressions }: Ports): readonly Endpoint[] {
 }
 
 /** The address's suppressions: the one for all messages, and those for topics. */
-async function allOf(suppressions: Ports["suppressions"], tenantId: string, address: string) {
+async function readAll(suppressions: Ports["suppressions"], tenantId: string, address: string) {
   const found: SuppressionRecord[] = [];
   let cursor: string | null = null;
   do {
-    const { items, nextCursor }: Page<SuppressionRecord> = resultOf(
+    const { items, nextCursor }: Page<SuppressionRecord> = requireResult(
       await suppressions.page(tenantId, cursor, PAGE, address),
     );
     found.push(...items);
@@ -245,7 +245,7 @@ function newAddress(text: string): string {
 }
 
 /** Throws an `ApiError` 400. */
-function topicOf(text: string | undefined): string | undefined {
+function parseTopic(text: string | undefined): string | undefined {
   const topic = text === undefined ? undefined : readTopic(text);
   if (topic === null) throw new ApiError(400, `topic must be ${TOPIC_RULE}`);
   return topic;
@@ -256,7 +256,7 @@ function shown(record: SuppressionRecord): SuppressionRecord {
 }
 
 /** Throws 404 if there is no such tenant. */
-async function tenantOf(directory: Ports["directory"], id: string): Promise<Tenant> {
+async function requireTenant(directory: Ports["directory"], id: string): Promise<Tenant> {
   const tenant = await directory.byId(id);
   if (tenant === null) throw noSuch("tenant");
   return tenant;

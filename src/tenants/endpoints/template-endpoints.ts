@@ -10,8 +10,8 @@ import { type Endpoint, reply } from "../../http/endpoint.ts";
 import { managedEndpoints } from "../../http/managed-endpoint.ts";
 import { OperatorBody } from "../../http/operator-body.ts";
 import type { PathParameter } from "../../http/parameters.ts";
-import { listOf } from "../../http/schemas.ts";
-import { noSuch, resultOf } from "../../http/store-results.ts";
+import { listSchema } from "../../http/schemas.ts";
+import { noSuch, requireResult } from "../../http/store-results.ts";
 import type { TemplateKind } from "../../http/template-kind.ts";
 import type { TenantRegistry } from "../registry.ts";
 import { templateTrialEndpoints } from "./template-trial-endpoints.ts";
@@ -82,7 +82,7 @@ export function templateEndpoints(ports: Ports, kinds: readonly TemplateKind[]):
         const template = body.accept(slug, given);
         const stored =
           self === null ? registry.putTemplate(tenantId, template) : registry.putOwnTemplate(tenantId, template);
-        return reply(200, resultOf(await stored));
+        return reply(200, requireResult(await stored));
       },
     }),
     ...managedEndpoints({
@@ -94,7 +94,8 @@ export function templateEndpoints(ports: Ports, kinds: readonly TemplateKind[]):
       params: { slug: slugParameter },
       answers: one,
       fails: [404],
-      handle: async ({ tenantId, params: { slug } }) => reply(200, resultOf(await registry.template(tenantId, slug))),
+      handle: async ({ tenantId, params: { slug } }) =>
+        reply(200, requireResult(await registry.template(tenantId, slug))),
     }),
     ...deletion(registry),
     ...templateTrialEndpoints(ports, kinds, slugParameter),
@@ -112,12 +113,12 @@ function listing({ registry, clock }: Ports, Template: TUnsafe<TemplateRecord>):
     answers: {
       200: {
         description: "Done.",
-        schema: listOf("TemplateList", "templates", Template),
+        schema: listSchema("TemplateList", "templates", Template),
         examples: [{ templates: [EXAMPLE] }],
       },
     },
     async handle({ tenantId, self }) {
-      const list = async () => reply(200, { templates: resultOf(await registry.templates(tenantId)) });
+      const list = async () => reply(200, { templates: requireResult(await registry.templates(tenantId)) });
       return self === null ? list() : lists.of(tenantId, list);
     },
   });
@@ -134,7 +135,7 @@ function deletion(registry: Ports["registry"]): readonly Endpoint[] {
     answers: { 204: { description: "Done.", schema: null } },
     fails: [404],
     async handle({ tenantId, params: { slug } }) {
-      resultOf(await registry.deleteTemplate(tenantId, slug));
+      requireResult(await registry.deleteTemplate(tenantId, slug));
       return reply(204, null);
     },
   });
@@ -171,7 +172,7 @@ class TemplateBody {
 
   constructor(kinds: readonly TemplateKind[]) {
     const channels = kinds.map(({ channel }) => channel).join(" or ");
-    this.shapes = kinds.map((kind) => shapeOf(kind, channels));
+    this.shapes = kinds.map((kind) => createShape(kind, channels));
     const schemas = this.shapes.map(({ body }) => body.documented);
     this.schema = Type.Union(schemas, { examples: this.shapes[0]?.examples });
   }
@@ -192,7 +193,7 @@ interface Shape {
   readonly body: OperatorBody<TObject>;
 }
 
-function shapeOf(kind: TemplateKind, channels: string): Shape {
+function createShape(kind: TemplateKind, channels: string): Shape {
   const channel = Type.Literal(kind.channel, { description: channels });
   const examples = [{ channel: kind.channel, ...kind.example }];
   const schema = Type.Object({ channel, ...kind.members }, { ...kind.ties, additionalProperties: false, examples });

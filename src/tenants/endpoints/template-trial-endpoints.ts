@@ -12,10 +12,10 @@ import { managedEndpoints, type Self } from "../../http/managed-endpoint.ts";
 import type { PathParameter } from "../../http/parameters.ts";
 import { acceptJob } from "../../http/sending/accept-job.ts";
 import { answerAccepted } from "../../http/sending/accepted-answer.ts";
-import { idempotencyOf } from "../../http/sending/idempotency.ts";
+import { readIdempotency } from "../../http/sending/idempotency.ts";
 import { IDEMPOTENCY_KEY, QUEUED } from "../../http/sending/send-endpoint.ts";
 import { replayed } from "../../http/sending/serve-send.ts";
-import { noSuch, resultOf } from "../../http/store-results.ts";
+import { noSuch, requireResult } from "../../http/store-results.ts";
 import type { TemplateKind } from "../../http/template-kind.ts";
 import type { TenantRegistry } from "../registry.ts";
 
@@ -106,13 +106,13 @@ function testEndpoints(ports: Ports, kinds: readonly TemplateKind[], params: Par
     answers: QUEUED,
     fails: [404, 409, 422, 429],
     async handle({ door, exchange, tenantId, self, params: { slug }, body }) {
-      const idempotency = idempotencyOf(exchange, `test ${slug}`, body);
+      const idempotency = readIdempotency(exchange, `test ${slug}`, body);
       const known = idempotency === null ? null : await ports.directory.byId(tenantId);
       const first = known === null ? null : await replayed(door, exchange, { tenant: known, body, idempotency });
       if (first !== null) return first;
       const { tenant, kind } = await find(ports, kinds, tenantId, slug);
       if (self !== null) requireOwnSend(door, exchange, self, kind.channel);
-      const job = jobOf(tenant, kind, slug, body);
+      const job = buildJob(tenant, kind, slug, body);
       const { jobIds } = door.ports;
       const named = { jobId: jobIds.next(), channel: kind.channel, quota: toQueueQuota(tenant.plan), idempotency };
       const accepted = await acceptJob(door, { tenant, requestsPerMinute: null, job: { ...named, ...job }, exchange });
@@ -133,7 +133,7 @@ async function find(
   id: string,
   slug: string,
 ): Promise<{ readonly tenant: Tenant; readonly template: TemplateRecord; readonly kind: TemplateKind }> {
-  const template = resultOf(await registry.template(id, slug));
+  const template = requireResult(await registry.template(id, slug));
   const tenant = await directory.byId(id);
   const kind = kinds.find(({ channel }) => channel === template.channel);
   if (tenant === null || kind === undefined) throw noSuch(tenant === null ? "tenant" : "template");
@@ -141,7 +141,7 @@ async function find(
 }
 
 /** Throws an `ApiError`: 400 for the body, 409 where the tenant itself could not send this either. */
-function jobOf(tenant: Tenant, { channel, test }: TemplateKind, slug: string, body: unknown) {
+function buildJob(tenant: Tenant, { channel, test }: TemplateKind, slug: string, body: unknown) {
   if (test === undefined) {
     throw new ApiError(409, `templates of the channel ${channel} cannot be sent as a test: preview them`);
   }

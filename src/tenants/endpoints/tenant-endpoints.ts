@@ -6,26 +6,26 @@ import type { AuditShown } from "../../http/audit.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
 import { OPERATOR_CONFLICT, OPERATOR_NOT_FOUND } from "../../http/failures.ts";
 import { paging, type QueryParameter, tenantIdParameter } from "../../http/parameters.ts";
-import { enumOf, pageOf, Timestamp, trackingSchema } from "../../http/schemas.ts";
-import { resultOf } from "../../http/store-results.ts";
+import { enumSchema, pageSchema, Timestamp, trackingSchema } from "../../http/schemas.ts";
+import { requireResult } from "../../http/store-results.ts";
 import type { CreatedTenant, NoSuchPlan, TenantRecord, TenantRegistry } from "../registry.ts";
-import { tenantBodyOf, tenantChangeBodyOf } from "./body-schemas.ts";
+import { tenantBodySchema, tenantChangeBodySchema } from "./body-schemas.ts";
 
-export type TenantSchema = ReturnType<typeof tenantOf>;
+export type TenantSchema = ReturnType<typeof tenantSchema>;
 
-export function tenantOf(channels: readonly ChannelName[]) {
-  const Channels = Type.Array(enumOf(channels));
+export function tenantSchema(channels: readonly ChannelName[]) {
+  const Channels = Type.Array(enumSchema(channels));
   return Type.Object(
     {
       id: Type.String(),
       name: Type.String(),
       plan: Type.String(),
       channels: Channels,
-      permissions: Type.Array(enumOf(PERMISSIONS)),
+      permissions: Type.Array(enumSchema(PERMISSIONS)),
       allow_custom: Channels,
       tracking: trackingSchema("Of e-mails, where neither message nor template says; a member that is absent is true."),
-      paused: Type.Array(enumOf(channels), { description: "Channels whose accepted messages wait." }),
-      held: Type.Array(enumOf(channels), { description: "Channels on which new sends are refused." }),
+      paused: Type.Array(enumSchema(channels), { description: "Channels whose accepted messages wait." }),
+      held: Type.Array(enumSchema(channels), { description: "Channels on which new sends are refused." }),
       tokens: Type.Integer({ description: "Balance of wallet tokens." }),
       shard: Type.Integer(),
       created_at: Timestamp,
@@ -49,10 +49,10 @@ export const EXAMPLE = {
   created_at: "2026-11-21T07:30:00Z",
 } as const;
 
-function onePageOf(Tenant: TenantSchema) {
+function tenantPageSchema(Tenant: TenantSchema) {
   return {
     description: "One page.",
-    schema: pageOf("TenantPage", "tenants", Tenant),
+    schema: pageSchema("TenantPage", "tenants", Tenant),
     examples: [{ tenants: [EXAMPLE], next_cursor: null }],
   } as const;
 }
@@ -81,7 +81,7 @@ export function tenantEndpoints(
       audit: NEW_TENANT_SHOWN,
       tag: "Tenants",
       summary: "Create a tenant",
-      body: tenantBodyOf(channels),
+      body: tenantBodySchema(channels),
       answers: { 201: { description: "The new tenant.", schema: Tenant, examples: [EXAMPLE] } },
       fails: { 409: OPERATOR_CONFLICT },
       handle: async ({ body }) => reply(201, createdTenant(await registry.createTenant(body))),
@@ -94,9 +94,9 @@ export function tenantEndpoints(
       tag: "Tenants",
       summary: "List the tenants",
       query: { find: tenantPart, ...paging },
-      answers: { 200: onePageOf(Tenant) },
+      answers: { 200: tenantPageSchema(Tenant) },
       async handle({ query: { find, cursor, limit } }) {
-        const { items, nextCursor } = resultOf(await registry.tenants(cursor, limit, "present", find));
+        const { items, nextCursor } = requireResult(await registry.tenants(cursor, limit, "present", find));
         return reply(200, { tenants: items, next_cursor: nextCursor });
       },
     }),
@@ -110,7 +110,7 @@ export function tenantEndpoints(
       params: { id: tenantIdParameter },
       answers: { 200: { description: "The tenant.", schema: Tenant, examples: [EXAMPLE] } },
       fails: { 404: OPERATOR_NOT_FOUND },
-      handle: async ({ params: { id } }) => reply(200, resultOf(await registry.tenant(id))),
+      handle: async ({ params: { id } }) => reply(200, requireResult(await registry.tenant(id))),
     }),
     changeTenant(registry, channels, Tenant),
   ];
@@ -142,14 +142,14 @@ function changeTenant(registry: Tenants, channels: readonly ChannelName[], Tenan
     summary: "Change a tenant",
     description: "`tokens` is the new balance; the difference is a movement. The id cannot be changed.",
     params: { id: tenantIdParameter },
-    body: tenantChangeBodyOf(channels),
+    body: tenantChangeBodySchema(channels),
     answers: { 200: { description: "As it is now.", schema: Tenant, examples: [{ ...EXAMPLE, plan: "pro" }] } },
     fails: { 404: OPERATOR_NOT_FOUND },
     async handle({ params: { id }, body: { id: named = id, ...change } }) {
       if (named !== id) throw new ApiError(400, "id cannot be changed");
       const changed = await registry.changeTenant(id, change);
       if (changed.kind === "no_such_plan") throw noSuchPlan(changed);
-      return reply(200, resultOf(changed));
+      return reply(200, requireResult(changed));
     },
   });
 }
@@ -161,7 +161,7 @@ export function createdTenant(result: CreatedTenant): TenantRecord {
   }
   if (result.kind === "taken") throw new ApiError("already_exists", `There is a tenant of this ${result.by} already.`);
   if (result.kind === "no_such_plan") throw noSuchPlan(result);
-  return resultOf(result);
+  return requireResult(result);
 }
 
 function noSuchPlan({ plan }: NoSuchPlan): ApiError {

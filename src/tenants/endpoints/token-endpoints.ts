@@ -3,8 +3,8 @@ import { ApiError } from "../../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
 import { OPERATOR_CONFLICT, OPERATOR_NOT_FOUND } from "../../http/failures.ts";
 import { paging, tenantIdParameter } from "../../http/parameters.ts";
-import { pageOf, Timestamp } from "../../http/schemas.ts";
-import { resultOf } from "../../http/store-results.ts";
+import { pageSchema, Timestamp } from "../../http/schemas.ts";
+import { requireResult } from "../../http/store-results.ts";
 import type { TenantRegistry } from "../registry.ts";
 import { tokensBody } from "./body-schemas.ts";
 
@@ -48,7 +48,7 @@ export function tokenEndpoints({
       async handle({ params: { id }, body: { amount, reason } }) {
         if (amount === 0) throw new ApiError(400, "amount must not be 0");
         const moved = await registry.addTokens(id, amount, reason);
-        if (moved.kind !== "out_of_range") return reply(200, resultOf(moved));
+        if (moved.kind !== "out_of_range") return reply(200, requireResult(moved));
         const why = amount < 0 ? `does not allow to take ${-amount}` : "would become too large";
         throw new ApiError(409, `The balance of ${moved.balance} tokens ${why}.`);
       },
@@ -65,13 +65,13 @@ export function tokenEndpoints({
       answers: {
         200: {
           description: "One page.",
-          schema: pageOf("TokenMovementPage", "movements", Movement),
+          schema: pageSchema("TokenMovementPage", "movements", Movement),
           examples: [{ movements: [MOVEMENT], next_cursor: null }],
         },
       },
       fails: { 404: OPERATOR_NOT_FOUND },
       async handle({ params: { id }, query: { cursor, limit } }) {
-        const { items, nextCursor } = resultOf(await registry.tokenMovements(id, cursor, limit));
+        const { items, nextCursor } = requireResult(await registry.tokenMovements(id, cursor, limit));
         return reply(200, { movements: items, next_cursor: nextCursor });
       },
     }),

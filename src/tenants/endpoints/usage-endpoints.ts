@@ -8,8 +8,8 @@ import type { Exchange } from "../../http/exchange.ts";
 import { OPERATOR_NOT_FOUND } from "../../http/failures.ts";
 import { paging, queryChoice, tenantIdParameter } from "../../http/parameters.ts";
 import { NextCursor } from "../../http/schemas.ts";
-import { resultOf } from "../../http/store-results.ts";
-import { monthOf, monthParameter, monthsBetween } from "../month.ts";
+import { requireResult } from "../../http/store-results.ts";
+import { monthParameter, monthsBetween, toMonth } from "../month.ts";
 import type { TenantRegistry } from "../registry.ts";
 import { type UsageRecord, usageCsv, usageRecords } from "../usage.ts";
 import type { UsageQuery } from "../usage-repository.ts";
@@ -71,10 +71,10 @@ function tenantUsageEndpoint(
     },
     fails: { 404: OPERATOR_NOT_FOUND },
     async handle({ door, exchange, params: { id }, query }) {
-      const now = monthOf(door.ports.clock.nowMs());
+      const now = toMonth(door.ports.clock.nowMs());
       const range = { from: query.from ?? query.to ?? now, to: query.to ?? now };
       requireRange(range);
-      const { name } = resultOf(await ports.registry.tenant(id, "ever"));
+      const { name } = requireResult(await ports.registry.tenant(id, "ever"));
       const usage = await read(ports, channels, { tenantIds: [id], ...range }, new Map([[id, name]]));
       const file = `usage-${id}`;
       if (!wantsCsv(exchange, query.format)) return reply(200, { usage }, jsonHeaders(file));
@@ -104,9 +104,9 @@ function usageListEndpoint(
       },
     },
     async handle({ door, exchange, query: { month, format: asked, cursor, limit } }) {
-      const { items, nextCursor } = resultOf(await ports.registry.tenants(cursor, limit, "ever"));
+      const { items, nextCursor } = requireResult(await ports.registry.tenants(cursor, limit, "ever"));
       const names = new Map(items.map(({ id, name }) => [id, name]));
-      const of = month ?? monthOf(door.ports.clock.nowMs());
+      const of = month ?? toMonth(door.ports.clock.nowMs());
       const usage = await read(ports, channels, { tenantIds: [...names.keys()], from: of, to: of }, names);
       const next = { "next-cursor": nextCursor ?? "" };
       const file = `usage-${of}`;

@@ -1,7 +1,7 @@
 import type { Domains } from "../../../domain/channels/domain.ts";
 import { type Endpoint, reply, tenantEndpoint } from "../../../http/endpoint.ts";
 import { tenantFailure } from "../../../http/failures.ts";
-import { resultOf } from "../../../http/store-results.ts";
+import { requireResult } from "../../../http/store-results.ts";
 import { DOMAIN_EXAMPLE, Domain, DomainList, domainParameter } from "./domain-schemas.ts";
 
 export interface DomainEndpointPorts {
@@ -26,7 +26,7 @@ export function domainEndpoints({ domains }: DomainEndpointPorts): readonly Endp
       summary: "The tenant's sending domains",
       answers: { 200: { description: "All of them.", schema: DomainList, examples: [{ domains: [DOMAIN_EXAMPLE] }] } },
       async handle({ tenant: { tenantId } }) {
-        const views = resultOf(await domains.all(tenantId));
+        const views = requireResult(await domains.all(tenantId));
         return reply(200, { domains: views.map(({ record }) => record) });
       },
     }),
@@ -41,7 +41,7 @@ export function domainEndpoints({ domains }: DomainEndpointPorts): readonly Endp
       answers: { 200: { description: "The domain.", schema: Domain, examples: [DOMAIN_EXAMPLE] } },
       fails: { 404: NO_SUCH_DOMAIN },
       async handle({ tenant: { tenantId }, params: { domain } }) {
-        const { record } = resultOf(await domains.one(tenantId, domain));
+        const { record } = requireResult(await domains.one(tenantId, domain));
         return reply(200, record);
       },
     }),
@@ -61,7 +61,7 @@ export function domainEndpoints({ domains }: DomainEndpointPorts): readonly Endp
       answers: { 200: { description: "The domain as it is now.", schema: Domain, examples: [DOMAIN_EXAMPLE] } },
       fails: { 404: NO_SUCH_DOMAIN },
       async handle({ tenant: { tenantId }, params: { domain } }) {
-        const { record } = resultOf(await domains.verify(tenantId, domain));
+        const { record } = requireResult(await domains.verify(tenantId, domain));
         return reply(200, record);
       },
     }),

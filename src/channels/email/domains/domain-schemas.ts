@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { DOMAIN_CHECKS, type DomainStatus } from "../../../domain/channels/domain.ts";
 import { pathText } from "../../../http/parameters.ts";
-import { enumOf, listOf, Timestamp } from "../../../http/schemas.ts";
+import { enumSchema, listSchema, Timestamp } from "../../../http/schemas.ts";
 
 /** An invalid domain name gets 404, like a domain that does not exist. */
 export const domainParameter = pathText("The domain's name.", "mail.acme.example");
@@ -16,13 +16,13 @@ export const domainBody = Type.Object(
   { additionalProperties: false, examples: [{ domain: "mail.acme.example" }] },
 );
 
-const Status = enumOf<DomainStatus>(
+const Status = enumSchema<DomainStatus>(
   ["pending", "verified", "failed"],
   "Pending: not verified yet. Failed: the last verification found something wrong. Changes by verification alone.",
 );
 
 const DnsRecord = Type.Object({
-  type: enumOf(["MX", "TXT"]),
+  type: enumSchema(["MX", "TXT"]),
   name: Type.String(),
   value: Type.String({
     description: "One text. Where a zone takes at most 255 bytes a string, it is split into several.",
@@ -47,11 +47,11 @@ export const Domain = Type.Object(
   { $id: "Domain" },
 );
 
-export const DomainList = listOf("DomainList", "domains", Domain);
+export const DomainList = listSchema("DomainList", "domains", Domain);
 
 const Check = Type.Object({
-  check: enumOf(DOMAIN_CHECKS),
-  result: enumOf(
+  check: enumSchema(DOMAIN_CHECKS),
+  result: enumSchema(
     ["passed", "failed", "unanswered"],
     "Unanswered: nobody could say at that moment, which changes no status.",
   ),
@@ -71,7 +71,7 @@ export const OperatorDomain = Type.Intersect(
   { $id: "OperatorDomain" },
 );
 
-export const OperatorDomainList = listOf("OperatorDomainList", "domains", OperatorDomain);
+export const OperatorDomainList = listSchema("OperatorDomainList", "domains", OperatorDomain);
 
 export const DOMAIN_EXAMPLE = {
   Domain: "mail.acme.example",

@@ -3,7 +3,7 @@ import { ApiError } from "../../../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../../../http/endpoint.ts";
 import { OPERATOR_CONFLICT, OPERATOR_NOT_FOUND } from "../../../http/failures.ts";
 import { tenantIdParameter } from "../../../http/parameters.ts";
-import { resultOf } from "../../../http/store-results.ts";
+import { requireResult } from "../../../http/store-results.ts";
 import { domainBody, domainParameter, FAILED_EXAMPLE, OperatorDomain, OperatorDomainList } from "./domain-schemas.ts";
 
 export interface OperatorDomainEndpointPorts {
@@ -36,7 +36,7 @@ function tenantDomainEndpoints(domains: OperatorDomainEndpointPorts["domains"]):
         200: { description: "All of them.", schema: OperatorDomainList, examples: [{ domains: [FAILED_EXAMPLE] }] },
       },
       handle: async ({ params: { id } }) =>
-        reply(200, { domains: resultOf(await domains.all(id)).map(toOperatorDomain) }),
+        reply(200, { domains: requireResult(await domains.all(id)).map(toOperatorDomain) }),
     }),
     operatorEndpoint({
       ...ofTenant,
@@ -74,7 +74,7 @@ function oneDomainEndpoints(domains: OperatorDomainEndpointPorts["domains"]): re
       summary: "One domain: which record fails, and why",
       answers: { 200: { description: "The domain.", schema: OperatorDomain, examples: [FAILED_EXAMPLE] } },
       handle: async ({ params: { id, domain } }) =>
-        reply(200, toOperatorDomain(resultOf(await domains.one(id, domain)))),
+        reply(200, toOperatorDomain(requireResult(await domains.one(id, domain)))),
     }),
     operatorEndpoint({
       ...ofDomain,
@@ -86,7 +86,7 @@ function oneDomainEndpoints(domains: OperatorDomainEndpointPorts["domains"]): re
       description: "As the tenant does it. A name server that does not answer changes no status.",
       answers: { 200: { description: "The domain as it is now.", schema: OperatorDomain, examples: [FAILED_EXAMPLE] } },
       handle: async ({ params: { id, domain } }) =>
-        reply(200, toOperatorDomain(resultOf(await domains.verify(id, domain)))),
+        reply(200, toOperatorDomain(requireResult(await domains.verify(id, domain)))),
     }),
     operatorEndpoint({
       ...ofDomain,
@@ -95,7 +95,7 @@ function oneDomainEndpoints(domains: OperatorDomainEndpointPorts["domains"]): re
       summary: "Forget a domain and its key: nothing can be sent from it any more",
       answers: { 204: { description: "Deleted.", schema: null } },
       async handle({ params: { id, domain } }) {
-        resultOf(await domains.delete(id, domain));
+        requireResult(await domains.delete(id, domain));
         return reply(204, null);
       },
     }),
@@ -141,5 +141,5 @@ function registeredDomain(result: Awaited<ReturnType<Domains["register"]>>): Dom
     throw new ApiError("limit_reached", `The tenant has ${result.most} domains, and cannot have more.`);
   if (result.kind === "taken")
     throw new ApiError("already_exists", `The domain ${result.domain} is registered already.`);
-  return resultOf(result);
+  return requireResult(result);
 }

@@ -8,8 +8,8 @@ import type { Tenant, TenantDirectory } from "../../../domain/tenants/tenant.ts"
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import type { Exchange } from "../../../http/exchange.ts";
 import { pageAnswer } from "../../../http/page.ts";
-import { type QueryParameter, queryOf } from "../../../http/parameters.ts";
-import { noSuch, resultOf } from "../../../http/store-results.ts";
+import { type QueryParameter, readQueryString } from "../../../http/parameters.ts";
+import { noSuch, requireResult } from "../../../http/store-results.ts";
 import {
   BROKEN_UNSUBSCRIBE,
   CHOICES,
@@ -99,7 +99,7 @@ export function unsubscribeEndpoints(ports: UnsubscribeEndpointPorts): readonly 
       },
       answers: { 200: { description: "A page that says so.", schema: null, mediaType: "text/html" } },
       async handle(door, exchange) {
-        const given = choiceParameter.read(queryOf(exchange.request.url).get("choice") ?? undefined);
+        const given = choiceParameter.read(readQueryString(exchange.request.url).get("choice") ?? undefined);
         const isUndoing = given === "undo_topic" || given === "undo_all";
         const failed = isUndoing ? FAILED : UNSUBSCRIBE_FAILED;
         explainErrors(door, exchange, { broken: BROKEN_UNSUBSCRIBE, failed });
@@ -113,7 +113,7 @@ export function unsubscribeEndpoints(ports: UnsubscribeEndpointPorts): readonly 
             ? ports.suppressions.remove(tenant, suppressionName(recipient, topic), "unsubscribed")
             : ports.suppressions.ensure(tenant, leaving(link, topic), "unsubscribed"),
         );
-        resultOf(stored);
+        requireResult(stored);
         const now = topic === undefined ? { hasLeftAll: !isUndoing } : { hasLeftTopic: !isUndoing };
         const subscription = await loadSubscription(ports, tenant, link, now);
         const content = subscriptionPage(subscription, isUndoing ? "returned" : "left");

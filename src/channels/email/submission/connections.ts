@@ -1,5 +1,5 @@
 import type { Clock } from "../../../domain/clock.ts";
-import { networkOf, RecentFailures } from "../../../http/operator-gate.ts";
+import { RecentFailures, toNetwork } from "../../../http/operator-gate.ts";
 import { submissionLimits } from "./limits.ts";
 import { SmtpRefusal } from "./smtp-refusal.ts";
 
@@ -52,7 +52,7 @@ export class Connections {
 
   /** Admits a connection. Returns the id of the stranger to close for it, or null. Throws an `SmtpRefusal`. */
   enter(id: string, address: string): string | null {
-    const from = networkOf(address);
+    const from = toNetwork(address);
     const strangers = [...this.open.values()].filter(({ tenantId }) => tenantId === null);
     const neighbours = strangers.filter((one) => one.from === from);
     const isFull = this.open.size >= connectionsMax;
@@ -80,7 +80,7 @@ export class Connections {
   /** Counts a wrong key and returns its refusal. */
   refuseKey(id: string, address: string): SmtpRefusal {
     const nowMs = this.clock.monotonicMs();
-    const from = networkOf(address);
+    const from = toNetwork(address);
     const isSlowed = this.wrong.waitMs(from, nowMs) > 0;
     if (!isSlowed) this.wrong.add(from, nowMs);
     const connection = this.open.get(id);

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import type { PassStyle } from "../../../domain/channels/wallet.ts";
 import { isJsonObject, type Json, type JsonObject, toNumber } from "../../../domain/texts/json.ts";
-import { enumOf } from "../../../http/schemas.ts";
+import { enumSchema } from "../../../http/schemas.ts";
 import { walletLimits } from "../limits.ts";
 import { readDate } from "./apple-values.ts";
 import { anyObject, flag, type Kinds, kind, one, text, toSchemas } from "./kinds.ts";
@@ -52,7 +52,7 @@ const MEMBERS: Kinds = {
       if (!Array.isArray(value)) return fault(field, "must be a list");
       return checkEach([...new Set(value)], (type: Json) => choiceReader(DETECTORS)(type, field));
     },
-    Type.Array(enumOf(DETECTORS)),
+    Type.Array(enumSchema(DETECTORS)),
   ),
   dateStyle: one(DATE_STYLES),
   timeStyle: one(DATE_STYLES),

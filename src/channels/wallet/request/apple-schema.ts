@@ -1,6 +1,6 @@
 import { type TProperties, type TSchema, Type } from "@sinclair/typebox";
 import { PASS_STYLES, type PassStyle } from "../../../domain/channels/wallet.ts";
-import { enumOf, optional } from "../../../http/schemas.ts";
+import { enumSchema, optional } from "../../../http/schemas.ts";
 import { walletLimits } from "../limits.ts";
 import { FIELD_PLACES, PassFields } from "./apple-fields.ts";
 import { IMAGE_FILES } from "./apple-images.ts";
@@ -53,9 +53,9 @@ const REQUIRED: TProperties = {
 };
 
 const OPTIONAL: TProperties = {
-  style: Type.Unsafe<PassStyle>({ ...enumOf(PASS_STYLES), default: "generic" }),
+  style: Type.Unsafe<PassStyle>({ ...enumSchema(PASS_STYLES), default: "generic" }),
   transit_type: Type.Unsafe<string>({
-    ...enumOf(TRANSIT_TYPES, "boardingPass only."),
+    ...enumSchema(TRANSIT_TYPES, "boardingPass only."),
     default: "PKTransitTypeGeneric",
   }),
   ...snakeNames(Object.fromEntries(FIELD_PLACES.map((place) => [place, PassFields]))),

@@ -1,7 +1,7 @@
 import { type TProperties, Type } from "@sinclair/typebox";
 import type { GoogleKind } from "../../../domain/channels/wallet.ts";
 import type { JsonObject } from "../../../domain/texts/json.ts";
-import { enumOf, optional } from "../../../http/schemas.ts";
+import { enumSchema, optional } from "../../../http/schemas.ts";
 import { CLASS_ID } from "./accept-google-class.ts";
 import { DATE_TIME, LOCAL_TIME, REQUIRED_OF_CLASS } from "./google-class-members.ts";
 import { Colour, LocalizedText, OTHERS_TOO } from "./google-schema.ts";
@@ -80,8 +80,8 @@ const FURTHER: Readonly<Record<GoogleKind, readonly string[]>> = {
 
 const newId = Type.String({ pattern: CLASS_ID.source, description: "`<issuer_id>.<class_name>`." });
 const sameId = optional(Type.String({ description: "As in the address." }));
-const newReview = optional(Type.Unsafe<string>({ ...enumOf(["DRAFT", "UNDER_REVIEW"]), default: "UNDER_REVIEW" }));
-const review = enumOf(
+const newReview = optional(Type.Unsafe<string>({ ...enumSchema(["DRAFT", "UNDER_REVIEW"]), default: "UNDER_REVIEW" }));
+const review = enumSchema(
   ["DRAFT", "UNDER_REVIEW", "APPROVED", "REJECTED"],
   "All but DRAFT count as UNDER_REVIEW, so what was read can be given back.",
 );

@@ -1,6 +1,6 @@
 import { type TProperties, Type } from "@sinclair/typebox";
 import { GOOGLE_KINDS } from "../../../domain/channels/wallet.ts";
-import { enumOf, optional } from "../../../http/schemas.ts";
+import { enumSchema, optional } from "../../../http/schemas.ts";
 import { ITEMS_MAX, MODULE_ID, OBJECT_ID, OBJECT_STATES } from "./google-pass.ts";
 import { toPart } from "./part-of.ts";
 
@@ -49,7 +49,7 @@ const Points = Type.Object(
 );
 
 const OBJECT_MEMBERS: TProperties = {
-  state: enumOf(OBJECT_STATES),
+  state: enumSchema(OBJECT_STATES),
   ticketHolderName: Type.String(),
   ticketNumber: Type.String(),
   ticketType: LocalizedText,
@@ -83,7 +83,7 @@ const classId = Type.String({
   pattern: OBJECT_ID.source,
   description: "`<issuer_id>.<class_name>`, not another tenant's.",
 });
-const classType = optional(enumOf([...GOOGLE_KINDS, ""], "Empty counts as absent."));
+const classType = optional(enumSchema([...GOOGLE_KINDS, ""], "Empty counts as absent."));
 const objectId = Type.String({ pattern: OBJECT_ID.source, description: "`<issuer_id>.<object_name>`, used once." });
 
 /** All members of a pass. */

@@ -1,5 +1,5 @@
 import { type ObjectOptions, type TProperties, type TSchema, Type } from "@sinclair/typebox";
-import { enumOf, optional } from "../../../http/schemas.ts";
+import { enumSchema, optional } from "../../../http/schemas.ts";
 import { walletLimits } from "../limits.ts";
 import { readColour, readDate } from "./apple-values.ts";
 import {
@@ -62,7 +62,7 @@ export function number(minimum: number, maximum: number): Kind {
 }
 
 export function one(of: readonly string[]): Kind {
-  return kind(choiceReader(of), enumOf(of));
+  return kind(choiceReader(of), enumSchema(of));
 }
 
 export function list({ read, schema }: Kind, maxItems: number): Kind {

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { NOTIFICATION_KINDS, PASS_TYPES } from "../../../domain/channels/wallet.ts";
-import { enumOf, optional } from "../../../http/schemas.ts";
+import { enumSchema, optional } from "../../../http/schemas.ts";
 import { NOTE_CHARS_MAX } from "./accept-pass-update.ts";
 import { ApplePassChange, ApplePassData, ApplePassPart } from "./apple-schema.ts";
 import { GooglePassChange, GooglePassData, GooglePassPart } from "./google-schema.ts";
@@ -22,7 +22,7 @@ const GooglePassRequest = Type.Object(
 const TemplatePassRequest = Type.Object(
   {
     template_id: Type.String({ description: "Slug of a registered wallet template." }),
-    pass_type: optional(enumOf(PASS_TYPES, "The template's, or left out.")),
+    pass_type: optional(enumSchema(PASS_TYPES, "The template's, or left out.")),
     pass_data: optional(
       Type.Union([ApplePassPart, GooglePassPart], { description: "What the template leaves open or says otherwise." }),
     ),
@@ -54,7 +54,7 @@ export const PassUpdate = Type.Object(
     notify_message: optional(
       Type.String({ maxLength: NOTE_CHARS_MAX, description: "Google: shown to the pass's holders." }),
     ),
-    notification_kind: optional(enumOf(NOTIFICATION_KINDS, "Why the pass changes; kept in its history.")),
+    notification_kind: optional(enumSchema(NOTIFICATION_KINDS, "Why the pass changes; kept in its history.")),
   },
   { $id: "PassUpdate" },
 );

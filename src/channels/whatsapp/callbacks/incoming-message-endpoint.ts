@@ -3,7 +3,7 @@ import type { IncomingMessages, ReceivedMessage } from "../../../domain/channels
 import type { JsonObject } from "../../../domain/texts/json.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../../../http/endpoint.ts";
 import { paging } from "../../../http/parameters.ts";
-import { pageOf, Timestamp } from "../../../http/schemas.ts";
+import { pageSchema, Timestamp } from "../../../http/schemas.ts";
 import { invalidCursor } from "../../../http/store-results.ts";
 
 const IncomingMessage = Type.Object(
@@ -56,7 +56,7 @@ export function incomingMessageEndpoint(messages: Pick<IncomingMessages, "page">
     answers: {
       200: {
         description: "Done.",
-        schema: pageOf("IncomingMessagePage", "messages", IncomingMessage),
+        schema: pageSchema("IncomingMessagePage", "messages", IncomingMessage),
         examples: [{ messages: [EXAMPLE], next_cursor: null }],
       },
     },

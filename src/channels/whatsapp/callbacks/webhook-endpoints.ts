@@ -6,7 +6,7 @@ import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import type { Exchange } from "../../../http/exchange.ts";
 import { failure, WEBHOOK_TOO_SLOW } from "../../../http/failures.ts";
 import type { FrontDoor } from "../../../http/front-door.ts";
-import { queryOf, queryText } from "../../../http/parameters.ts";
+import { queryText, readQueryString } from "../../../http/parameters.ts";
 import { parseJson } from "../../../http/parse-json.ts";
 import { chatLimits } from "../limits.ts";
 import type { WhatsappPorts } from "../ports.ts";
@@ -169,7 +169,7 @@ const WEBHOOK_CROWDED = failure(
 );
 
 function answerChallenge(gate: WebhookGate, exchange: Exchange): Response {
-  const query = queryOf(exchange.request.url);
+  const query = readQueryString(exchange.request.url);
   const isAdmitted = query.get("hub.mode") === "subscribe" && gate.knows(query.get("hub.verify_token"));
   if (!isAdmitted) throw new ApiError(403, FORBIDDEN);
   const challenge = query.get("hub.challenge");

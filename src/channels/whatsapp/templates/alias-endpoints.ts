@@ -4,8 +4,8 @@ import { ApiError } from "../../../http/api-error.ts";
 import { type Endpoint, reply } from "../../../http/endpoint.ts";
 import { managedEndpoints } from "../../../http/managed-endpoint.ts";
 import type { PathParameter } from "../../../http/parameters.ts";
-import { enumOf, listOf } from "../../../http/schemas.ts";
-import { noSuch, resultOf } from "../../../http/store-results.ts";
+import { enumSchema, listSchema } from "../../../http/schemas.ts";
+import { noSuch, requireResult } from "../../../http/store-results.ts";
 import { toUri } from "../media.ts";
 import { aliasBody } from "./alias-body.ts";
 import type { AliasRepository } from "./alias-repository.ts";
@@ -20,7 +20,7 @@ const Alias = Type.Object(
     params: Type.Array(Type.String(), { description: "What each position holds." }),
     header: Type.Union([
       Type.Object({
-        type: enumOf(HEADER_MEDIA_TYPES),
+        type: enumSchema(HEADER_MEDIA_TYPES),
         link: Type.Optional(Type.String({ format: "uri", description: "An https address. Either this or `id`." })),
         id: Type.Optional(Type.String({ description: "The provider's id of uploaded media." })),
         filename: Type.Optional(Type.String({ description: "Documents only." })),
@@ -52,11 +52,11 @@ export function aliasEndpoints(aliases: Aliases): readonly Endpoint[] {
       answers: {
         200: {
           description: "Done.",
-          schema: listOf("AliasList", "aliases", Alias),
+          schema: listSchema("AliasList", "aliases", Alias),
           examples: [{ aliases: [EXAMPLE] }],
         },
       },
-      handle: async ({ tenantId }) => reply(200, { aliases: resultOf(await aliases.all(tenantId)) }),
+      handle: async ({ tenantId }) => reply(200, { aliases: requireResult(await aliases.all(tenantId)) }),
     }),
     ...managedEndpoints({
       method: "PUT",
@@ -73,7 +73,7 @@ export function aliasEndpoints(aliases: Aliases): readonly Endpoint[] {
         const { meta_name, language_code = null, params = [], header = null } = body;
         const media = header === null ? null : checkedHeader(header);
         const record = { alias, meta_name, language_code, params, header: media };
-        return reply(200, resultOf(await aliases.put(tenantId, record)));
+        return reply(200, requireResult(await aliases.put(tenantId, record)));
       },
     }),
     ...managedEndpoints({
@@ -85,7 +85,7 @@ export function aliasEndpoints(aliases: Aliases): readonly Endpoint[] {
       params: { alias: knownAlias },
       answers: one,
       fails: [404],
-      handle: async ({ tenantId, params: { alias } }) => reply(200, resultOf(await aliases.one(tenantId, alias))),
+      handle: async ({ tenantId, params: { alias } }) => reply(200, requireResult(await aliases.one(tenantId, alias))),
     }),
     ...deletion(aliases),
   ];
@@ -102,7 +102,7 @@ function deletion(aliases: Aliases): readonly Endpoint[] {
     answers: { 204: { description: "Done.", schema: null } },
     fails: [404],
     async handle({ tenantId, params: { alias } }) {
-      resultOf(await aliases.delete(tenantId, alias));
+      requireResult(await aliases.delete(tenantId, alias));
       return reply(204, null);
     },
   });

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { isJsonArray, isJsonObject, type Json, type JsonObject, writtenOut } from "../../../domain/texts/json.ts";
-import { enumOf, optional } from "../../../http/schemas.ts";
+import { enumSchema, optional } from "../../../http/schemas.ts";
 import { complaintAboutMembers, presentMembers } from "../../../http/sending/acceptance.ts";
 import { AnyObject, complaintAboutRaw } from "../raw.ts";
 import { complaintAboutSections, graphSections, ProductSections } from "./products.ts";
@@ -48,7 +48,7 @@ export const MessageButtonsSchema = Type.Array(
       Type.Object(
         {
           index,
-          sub_type: enumOf(TEXT_TYPES),
+          sub_type: enumSchema(TEXT_TYPES),
           value: buildValueSchema(
             VALUE_CHARS_MAX.url,
             `\`quick_reply\`: what comes back when it is pressed (at most ${VALUE_CHARS_MAX.quick_reply} characters). ` +

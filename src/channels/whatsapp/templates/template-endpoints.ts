@@ -5,7 +5,7 @@ import { ApiError } from "../../../http/api-error.ts";
 import { type Endpoint, reply } from "../../../http/endpoint.ts";
 import { managedEndpoints, type Self } from "../../../http/managed-endpoint.ts";
 import { Timestamp } from "../../../http/schemas.ts";
-import { noSuch, resultOf } from "../../../http/store-results.ts";
+import { noSuch, requireResult } from "../../../http/store-results.ts";
 import type { TemplateDesk } from "./template-desk.ts";
 import type { TemplateList } from "./template-list.ts";
 
@@ -89,7 +89,7 @@ export function templateEndpoints({ desk, store, directory }: TemplatePorts): re
       answers: DONE,
       handle: async ({ tenantId, self }) => {
         const { accountId = null } = (await requireTenant(tenantId, self)).whatsapp.sender ?? {};
-        const list = accountId === null ? null : resultOf(await store.one(tenantId, accountId));
+        const list = accountId === null ? null : requireResult(await store.one(tenantId, accountId));
         return reply(200, shown(accountId, list));
       },
     }),
@@ -109,7 +109,7 @@ export function templateEndpoints({ desk, store, directory }: TemplatePorts): re
         if (sender?.accountId === undefined) throw new ApiError(409, NO_ACCOUNT);
         const synced = await desk.sync(tenantId, sender, sender.accountId);
         if (synced.kind === "unread") throw new ApiError(409, synced.why);
-        return reply(200, shown(sender.accountId, resultOf(synced)));
+        return reply(200, shown(sender.accountId, requireResult(synced)));
       },
     }),
   ];

@@ -23,7 +23,7 @@ export function TemplateEditor({ id, template }: { readonly id: string; readonly
           <Form
             label="Save"
             fields={channel === "email" ? emailFields(template) : walletFields(template)}
-            submit={(filled) => call("putTemplate", { path: { id, slug }, body: bodyOf(template, filled) })}
+            submit={(filled) => call("putTemplate", { path: { id, slug }, body: toBody(template, filled) })}
             onDone={() => setVersion((before) => before + 1)}
           />
         ) : (
@@ -90,7 +90,7 @@ function walletFields({
   ];
 }
 
-function bodyOf(template: Template, filled: Filled) {
+function toBody(template: Template, filled: Filled) {
   if (template.channel === "email") {
     const text = filled.raw("text");
     const body = { channel: "email", subject: filled.text("subject"), html: filled.raw("html") } as const;
@@ -98,13 +98,13 @@ function bodyOf(template: Template, filled: Filled) {
   }
   const style = filled.text("style");
   const { pass_type } = template;
-  const pass = { channel: "wallet", pass_type, pass_data: jsonOf(filled.raw("pass_data")) };
+  const pass = { channel: "wallet", pass_type, pass_data: parseJson(filled.raw("pass_data")) };
   // The API checks it, member by member.
   return (style === "" ? pass : { ...pass, style }) as never;
 }
 
 /** Throws an error for people if the text is no JSON object. */
-function jsonOf(text: string): JsonObject {
+function parseJson(text: string): JsonObject {
   if (text.trim() === "") return {};
   let value: unknown;
   try {
@@ -138,7 +138,7 @@ function Preview({
         label="Preview with these"
         action={action}
         fields={[{ kind: "lines", name: "data", label: "Values (JSON)", value: "{}", rows: 4, isCode: true }]}
-        submit={async (filled) => setData(jsonOf(filled.raw("data")))}
+        submit={async (filled) => setData(parseJson(filled.raw("data")))}
       />
     </>
   );
@@ -204,7 +204,7 @@ function TestDialog({
       ]}
       onClose={onClose}
       submit={async (filled) => {
-        const body = { to_address: filled.text("to"), data: jsonOf(filled.raw("data")) };
+        const body = { to_address: filled.text("to"), data: parseJson(filled.raw("data")) };
         setJobId((await call("testTemplate", { path: { id, slug }, body })).job_id);
       }}
     />

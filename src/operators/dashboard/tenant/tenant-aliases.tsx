@@ -33,7 +33,7 @@ export function AliasesTab({ tenant: { id } }: TabProps): JSX.Element {
             rows={data.aliases}
             keyOf={({ alias }) => alias}
             empty="There is none: the tenant names templates as the provider does."
-            columns={columnsOf(mayChange, setOpen)}
+            columns={buildColumns(mayChange, setOpen)}
           />
         )}
       </Show>
@@ -54,7 +54,7 @@ export function AliasesTab({ tenant: { id } }: TabProps): JSX.Element {
   );
 }
 
-function columnsOf(mayChange: boolean, onOpen: (open: Open) => void): readonly Column<Alias>[] {
+function buildColumns(mayChange: boolean, onOpen: (open: Open) => void): readonly Column<Alias>[] {
   const columns: readonly Column<Alias>[] = [
     { head: "Alias", isHead: true, cell: ({ alias }) => <code>{alias}</code> },
     { head: "Provider's name", cell: ({ meta_name }) => <code>{meta_name}</code> },

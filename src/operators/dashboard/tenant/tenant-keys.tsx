@@ -36,7 +36,7 @@ export function KeysTab({ tenant: { id } }: TabProps): JSX.Element {
             rows={data.keys}
             keyOf={({ key_id }) => key_id}
             empty="The tenant has no key, so it cannot send."
-            columns={columnsOf(mayChange, (key) => setOpen({ kind: "revoke", key }))}
+            columns={buildColumns(mayChange, (key) => setOpen({ kind: "revoke", key }))}
           />
         )}
       </Show>
@@ -143,7 +143,7 @@ function allowed({ scopes }: Key): string {
   return scopes.length === SCOPES.length ? "everything" : scopes.join(", ");
 }
 
-function columnsOf(mayChange: boolean, onRevoke: (key: Key) => void): readonly Column<Key>[] {
+function buildColumns(mayChange: boolean, onRevoke: (key: Key) => void): readonly Column<Key>[] {
   const columns: readonly Column<Key>[] = [
     { head: "Name", isHead: true, isLong: true, cell: ({ name }) => name ?? <span class="soft">without a name</span> },
     { head: "Begins with", cell: ({ prefix }) => <code>{prefix}</code> },

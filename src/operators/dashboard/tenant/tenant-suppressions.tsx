@@ -45,7 +45,7 @@ export function SuppressionsTab({ tenant: { id } }: TabProps): JSX.Element {
           rows={items}
           keyOf={({ address, topic = "" }) => `${address}\t${topic}`}
           empty="There is none."
-          columns={columnsOf(mayChange, setRemoved)}
+          columns={buildColumns(mayChange, setRemoved)}
         />
       )}
       <More more={more} isLoading={isLoading} />
@@ -175,7 +175,10 @@ const REASON_WORDS: Readonly<Record<Suppression["reason"], string>> = {
   complained: "reported a message as spam",
 };
 
-function columnsOf(mayChange: boolean, onRemove: (suppression: Suppression) => void): readonly Column<Suppression>[] {
+function buildColumns(
+  mayChange: boolean,
+  onRemove: (suppression: Suppression) => void,
+): readonly Column<Suppression>[] {
   const columns: readonly Column<Suppression>[] = [
     { head: "Address", isHead: true, isLong: true, cell: ({ address }) => address },
     { head: "Topic", isLong: true, cell: ({ topic = "all messages" }) => topic },

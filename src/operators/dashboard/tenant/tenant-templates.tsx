@@ -35,7 +35,7 @@ function List({ tenant: { id } }: TabProps): JSX.Element {
             rows={data.templates}
             keyOf={({ slug }) => slug}
             empty="There is none yet."
-            columns={columnsOf(id)}
+            columns={buildColumns(id)}
           />
         )}
       </Show>
@@ -56,7 +56,7 @@ function List({ tenant: { id } }: TabProps): JSX.Element {
           onClose={() => setAdding(false)}
           submit={async (filled) => {
             const slug = filled.text("slug");
-            await call("putTemplate", { path: { id, slug }, body: firstOf(filled.text("channel")) });
+            await call("putTemplate", { path: { id, slug }, body: createDraft(filled.text("channel")) });
             goTo(["tenants", id, "templates", slug]);
           }}
         />
@@ -72,12 +72,12 @@ const NEW_KINDS = [
 ];
 
 /** What a new template begins with. */
-function firstOf(kind: string) {
+function createDraft(kind: string) {
   if (kind === "apple" || kind === "google") return { channel: "wallet", pass_type: kind, pass_data: {} } as const;
   return { channel: "email", subject: "Hello {{.name}}", html: "<p>Hello {{.name}}</p>", text: null } as const;
 }
 
-function columnsOf(id: string): readonly Column<Template>[] {
+function buildColumns(id: string): readonly Column<Template>[] {
   return [
     { head: "Name", isHead: true, cell: ({ slug }) => <a href={hrefTo(["tenants", id, "templates", slug])}>{slug}</a> },
     { head: "Channel", cell: ({ channel }) => channelName(channel) },

@@ -37,7 +37,7 @@ export function TokensTab({ tenant: { id, tokens }, onChanged }: TabProps): JSX.
           rows={items}
           keyOf={({ created_at, job_id, amount, balance }) => `${created_at} ${job_id} ${amount} ${balance}`}
           empty="No token was added or spent yet."
-          columns={columnsOf(id)}
+          columns={buildColumns(id)}
         />
       )}
       <More more={more} isLoading={isLoading} />
@@ -70,7 +70,7 @@ export function TokensTab({ tenant: { id, tokens }, onChanged }: TabProps): JSX.
   );
 }
 
-function columnsOf(id: string): readonly Column<Movement>[] {
+function buildColumns(id: string): readonly Column<Movement>[] {
   return [
     { head: "When", isHead: true, cell: ({ created_at }) => <Time at={created_at} /> },
     { head: "Tokens", isNumber: true, cell: ({ amount }) => (amount > 0 ? `+${count(amount)}` : count(amount)) },
