@@ -11,7 +11,7 @@ import { selectSettings } from "./statement-settings.ts";
  * Writes events to files.
  *
  * Text formats are read in pieces, each a range of the primary key that begins where the last one ended. A tenant's events
- * become visible in the order of their ids, so nothing is ever inserted behind the read position: every event that existed at
+ * become visible in the order of their ids, so no row is ever inserted behind the read position: every event that existed at
  * the beginning is read exactly once, whatever is written meanwhile. Only one piece is in memory at a time.
  *
  * ClickHouse writes Parquet itself, in one statement that sees the table as it was when the statement began.
@@ -195,7 +195,7 @@ async function begun(chunks: AsyncGenerator<Uint8Array>): Promise<AsyncGenerator
       await chunks.return(undefined);
     }
   })();
-  // Takes what stands for nothing: a generator that was asked for nothing yet would end without its `finally`.
+  // Consumes the placeholder: a generator that has not started would end without running its `finally`.
   await all.next();
   return all;
 }

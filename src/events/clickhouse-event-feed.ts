@@ -11,7 +11,7 @@ import { selectSettings } from "./statement-settings.ts";
 const CLUSTER_SETTLE_MS = 3_500;
 const MARKS_PER_STATEMENT = 50;
 
-/** Reads ranges of the primary key in key order, so a statement's cost depends on what it returns alone. */
+/** Reads ranges of the primary key in key order, so a statement's cost depends only on the size of its result. */
 export class ClickHouseEventFeed implements EventFeed {
   readonly settleMs: number;
   private readonly settings: string;
@@ -33,7 +33,7 @@ export class ClickHouseEventFeed implements EventFeed {
       events.push(...distinct(rows.map(readTenantEvent)));
       const last = events.at(-1);
       if (last === undefined || rows.length < limit || events.length === query.limit) break;
-      // Copies took the places of later events. `LIMIT 1 BY` would read the whole range to leave them out.
+      // Copies displaced later events. `LIMIT 1 BY` would read the whole range to leave them out.
       afterEventId = last.eventId;
     }
     return events;

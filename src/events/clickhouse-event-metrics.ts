@@ -18,9 +18,9 @@ import { selectSettings } from "./statement-settings.ts";
 const EVENT_SECOND = "toDateTime(intDiv(event_id, 4096000) + 1735689600, 'UTC')";
 
 /**
- * Sums a tenant's events for the tenant itself. By time and channel it reads the sums by hour, however many events there
- * are. What else they are grouped by is known of the jobs alone, and a zone that is half an hour off needs the events
- * themselves: these are read only where the sums say that they are few enough.
+ * Sums a tenant's events for the tenant itself. By time and channel it reads the sums by hour, however many events there are.
+ * Other groupings are stored with the jobs only, and zones with half-hour offsets need the events themselves, which are read
+ * only if the sums show few enough of them.
  *
  * Values are checked to be plain and are part of the text, as in exports.
  */
@@ -100,7 +100,7 @@ SETTINGS ${this.settings()}, max_memory_usage = ${eventLimits.metricBytesMax}`;
   }
 }
 
-/** No event is outside of them, and a time of the event store ends in 2106. */
+/** All events lie between these; the event store's times end in 2106. */
 const FIRST_MS = Date.UTC(2024, 11, 30);
 const LAST_MS = Date.UTC(2105, 0, 1);
 
@@ -141,7 +141,7 @@ function readRow([at, grouped, ...counts]: readonly unknown[], { interval, group
   return {
     atMs: interval === null ? null : Number(at) * 1_000,
     group: group === null ? null : String(grouped),
-    // It has exactly the types of the list.
+    // The object has exactly the listed types.
     events: events as Record<Count, number>,
   };
 }

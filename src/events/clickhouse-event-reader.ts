@@ -74,7 +74,7 @@ export class ClickHouseEventReader implements EventReader, EventSums, EventRates
       const rows = await this.range(query, { from: low, to: high, rows: wanted });
       events.push(...distinct(rows.map(readTenantEvent)));
       span *= widening(events.length, limit + 1);
-      // Where copies took the places of older events, these are still to be read.
+      // If copies displaced older events, those are still to be read.
       high = rows.length < wanted ? low : (events.at(-1)?.eventId ?? low);
     }
     const last = events[limit];
@@ -320,7 +320,7 @@ interface PageKind {
   readonly type: EventType | null;
 }
 
-/** The span for a kind of page that nothing is known about. */
+/** The initial span for a kind of page that has not been read yet. */
 const FIRST_SPAN = 24 * 60 * 60 * 1000 * EVENT_IDS_PER_MS;
 const SHORTEST_SPAN = 60 * 60 * 1000 * EVENT_IDS_PER_MS;
 const KINDS_MAX = 10_000;

@@ -36,7 +36,7 @@ const TOKEN_SURE_MS = 30_000;
  * up on is still running.
  */
 const SETTLED_MS = 30_000;
-/** How a batch looks of which nothing is stored. */
+/** The state of a batch with no stored row. */
 const NOTHING = "nothing";
 /** ClickHouse's code for an insert that a replica has, and that too few others confirmed in time. */
 const UNKNOWN_STATUS_OF_INSERT = "319";
@@ -46,7 +46,7 @@ const UNSETTLED_MAX = 1_000;
 const SET_ASIDE_MAX = 10;
 
 export interface EventWriterOptions {
-  /** Null: jobs are stored without their recipients, and nothing is kept for a retry. */
+  /** Null: jobs are stored without recipients, and no content is kept for a retry. */
   readonly ports?: FailedPayloadPorts | null;
   /** For how long (ms) the event store's machine has had power; by default for ever. */
   upMs?(): Promise<number>;
@@ -58,8 +58,8 @@ interface Unsettled {
 }
 
 /**
- * Writes batches into `events` and `jobs`, and before them what failed jobs were to send: rows of `events` that are there tell
- * that it was tried. That is no part of the history, so a refusal of it holds up nothing.
+ * Writes batches into `events` and `jobs`, and before them the content of failed jobs: if its events are stored, the content
+ * was tried. It is not part of the history, so a refusal does not block the batch.
  *
  * Each insert has a token made of the batch's token, its table and its stretch of the batch. The tables remember their last
  * 10,000 tokens, so repeating a batch that was stored, wholly or in part, adds only what is missing. Reusing a token for other
@@ -67,13 +67,14 @@ interface Unsettled {
  * program split a batch differently.
  *
  * A batch that may have been tried before is looked up first, because its token may be forgotten (`again`):
- * - Nothing is stored: it is inserted under its tokens and looked up once more. If replicas left open whether it is stored, only once
- *   nothing has shown for `SETTLED_MS`: a token did not always keep out what such an insert had left (ClickHouse#81260).
- * - Everything is stored, including derived rows: nothing is done.
+ * - No row is stored: the batch is inserted under its tokens and looked up once more. If replicas left the result open, this
+ *   waits until no row has appeared for `SETTLED_MS`: a token did not always keep out what such an insert had left
+ *   (ClickHouse#81260).
+ * - Everything is stored, including derived rows: the batch is done.
  * - A part is stored and the batch is younger than `TOKEN_SURE_MS`, and than the last loss of power: it is inserted under its tokens,
  *   which completes it.
- * - A part is stored and the batch is older: once nothing has changed for `SETTLED_MS`, the missing rows are inserted, then the
- *   missing rows of the derived tables. If only job states are missing, they are inserted at once.
+ * - A part is stored and the batch is older: once its state is unchanged for `SETTLED_MS`, the missing rows are inserted,
+ *   then the missing rows of the derived tables. If only job states are missing, they are inserted at once.
  */
 export class ClickHouseEventWriter implements EventWriter {
   private readonly unsettled = new Map<string, Unsettled>();
@@ -152,7 +153,7 @@ export class ClickHouseEventWriter implements EventWriter {
     this.unsettled.delete(token);
   }
 
-  /** Throws `TransportError` until nothing has changed for long enough. */
+  /** Throws `TransportError` until the state has been unchanged for long enough. */
   private waitUntilSettled(token: string, looks: string): void {
     const known = this.unsettled.get(token);
     if (known?.looks === looks && this.clock.monotonicMs() - known.sinceMs >= SETTLED_MS) return;
@@ -289,7 +290,7 @@ function isUndecided(error: unknown): boolean {
   return cause instanceof Error && "code" in cause && cause.code === UNKNOWN_STATUS_OF_INSERT;
 }
 
-/** Why a row must not reach a statement, or null. */
+/** Returns the reason why a row must not reach a statement, or null. */
 function findFault({ tenantId, jobId, eventId }: StoredEventRow): string | null {
   if (!TENANT_ID.test(tenantId)) return "an event store row names no tenant";
   if (!isJobId(jobId)) return "an event store row names no job";
@@ -305,7 +306,7 @@ interface Refusal {
   readonly fault: string;
 }
 
-/** All columns are text, so the table accepts any row. Recipients and contents are nowhere stored in clear. */
+/** All columns are text, so the table accepts any row. Recipients and contents are never stored in clear. */
 function refusedLine(row: StoredEventRow, { atMs, token, fault }: Refusal): string {
   const text = [row.tenantId, token, fault.slice(0, 1_000), JSON.stringify(row, withoutPersons)].map((one) =>
     one.toWellFormed(),

@@ -14,7 +14,7 @@ export interface ClickHouseOptions {
   readonly clock: Clock;
   /** The longest that any statement may take before its caller gets a timeout; inserts and reads have less. */
   readonly timeoutMs: number;
-  /** Of statements that write; by default they are not held. */
+  /** The gate for statements that write; absent: they are never held back. */
   readonly gate?: WriteGate;
 }
 
@@ -25,7 +25,7 @@ export type QueryParams = Readonly<Record<string, string | number>>;
 export class ClickHouse {
   constructor(private readonly options: ClickHouseOptions) {}
 
-  /** Runs a statement that returns nothing. Rejects with `TransportError`. */
+  /** Runs a statement without a result. Rejects with `TransportError`. */
   async command(sql: string): Promise<void> {
     await this.answer(
       this.options.timeoutMs,
@@ -173,14 +173,14 @@ function isAboutData(cause: unknown): boolean {
   return cause instanceof Error && "code" in cause && DATA_ERRORS.has(String(cause.code));
 }
 
-/** Behind these words the server quotes rows, values and the statement, and errors are logged. */
+/** After these words the server quotes rows, values and the statement, which must not be logged. */
 const QUOTES = /:? ?\(at row|:? ?while (executing|processing|parsing)|:? before: |:? ?in scope |parsed text:/i;
 const COLUMN = /\(while reading the value of key (\w{1,40})\)/;
 const SAID_CHARS_MAX = 300;
 
 function saidBy(cause: unknown): string {
   const all = String(cause);
-  // Only the server's own errors have rows behind the first line; a proxy's page says later what it is.
+  // Only the server's own errors contain rows after the first line; a proxy's page explains itself further down.
   const isServers = cause instanceof Error && "code" in cause;
   const line = isServers ? (all.split("\n")[0] ?? "") : all.replace(/\s+/g, " ");
   const at = line.search(QUOTES);
@@ -208,8 +208,8 @@ const WRITER_SOCKETS_MAX = 16;
 const READER_SOCKETS_MAX = 16;
 
 /**
- * Creates the clients, which connect at their first statement. Readers, writers and the probe have separate sockets, so readers do
- * not wait behind inserts, and the probe behind nothing.
+ * Creates the clients, which connect at their first statement. Readers, writers and the probe have separate sockets, so readers
+ * do not wait behind inserts, and the probe does not wait at all.
  */
 export function connectClickHouse(address: ClickHouseAddress): ClickHouseServer {
   const writer = connect(address, WRITER_SOCKETS_MAX);
@@ -237,7 +237,7 @@ function connect({ url, user, password }: ClickHouseAddress, socketsMax: number)
     max_open_connections: socketsMax,
     // A statement sent on a socket that the server has closed meanwhile fails; servers wait 3 s or longer.
     keep_alive: { enabled: true, idle_socket_ttl: 2_500, eagerly_destroy_stale_sockets: true },
-    // Callers log failures themselves, with what they mean to them.
+    // Callers log failures themselves, with their own context.
     log: { level: ClickHouseLogLevel.OFF },
   });
 }

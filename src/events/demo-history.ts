@@ -20,7 +20,7 @@ export interface DemoOptions {
 export interface DemoTenant {
   readonly id: string;
   readonly name: string;
-  /** Of all messages. */
+  /** Share of all messages. */
   readonly share: number;
   /** Messages on a Saturday or Sunday, against a working day. */
   readonly weekend: number;
@@ -31,7 +31,7 @@ export interface DemoTenant {
   readonly whatsapp: number;
 }
 
-/** Whose history is made up, and what goes wrong in it. */
+/** The tenants and the incidents of an invented history. */
 export interface DemoScene {
   readonly tenants: readonly DemoTenant[];
   /** The day on which a tenant's mail server was away. */
@@ -68,8 +68,8 @@ const DEMO: DemoScene = {
 };
 
 /**
- * A history as a month of real sending leaves it: with hours, weekends, failures, a day on which a mail server was away, and one
- * with many bounces. The same for the same options, down to the ids. In the order of the events.
+ * Builds a history like that of a month of real sending: with hours, weekends, failures, a day on which a mail server was away,
+ * and one with many bounces. The same options give the same history, down to the ids. Rows are in the order of their events.
  */
 export function demoHistory(options: DemoOptions, scene = DEMO): readonly StoredEventRow[] {
   const facts = new DemoFacts(options, scene).all();
@@ -161,7 +161,7 @@ class DemoFacts {
     }
     const delivered = later(sent, "delivered", this.chance(96) ? this.between(800, 9_000) : this.between(4e5, 5.4e6));
     const facts = [sent, delivered];
-    // Some open at once, most within hours.
+    // Some recipients open the message at once, most within hours.
     if (this.chance(42)) facts.push(later(delivered, "opened", this.between(0.05, 1) ** 3 * 10 * 3_600_000));
     const opened = facts[2];
     if (opened !== undefined && this.chance(24)) {
@@ -200,7 +200,7 @@ class DemoFacts {
     return job.acceptedAtMs >= sinceMs && createAddress(job).endsWith(`@${refusal.domain}`);
   }
 
-  /** True so often in a hundred. */
+  /** Returns true with this probability in percent. */
   private chance(percent: number): boolean {
     return this.random.next() * 100 < percent;
   }
@@ -213,7 +213,7 @@ class DemoFacts {
     return values[Math.floor(this.random.next() * values.length)] ?? values[0];
   }
 
-  /** An index, each as often as its weight says. */
+  /** Returns a random index, weighted. */
   private weighted(weights: readonly number[]): number {
     let left = this.random.next() * weights.reduce((sum, weight) => sum + weight, 0);
     return Math.max(
@@ -240,7 +240,7 @@ const BOUNCES = [
 
 const DOMAINS = ["example.com", "example.com", "example.net", "example.org"] as const;
 
-/** From the job's id, so that no other fact depends on it. */
+/** Derives the address from the job's id, so that it does not affect the other random values. */
 function createAddress({ jobId }: Job): string {
   const reader = Number.parseInt(jobId.slice(-4), 16);
   return `reader${reader}@${DOMAINS[reader % DOMAINS.length] ?? DOMAINS[0]}`;
@@ -276,7 +276,7 @@ const TAGS: Readonly<Record<string, Pick<FinishedJob, "tags">>> = {
   receipt: { tags: [{ name: "kind", value: "transactional" }] },
 };
 
-/** One a counted attempt, 20 seconds apart; from the job's id alone, as its address. */
+/** Creates one try per counted attempt, 20 seconds apart, from the job's id alone. */
 function createTries({ jobId, channel }: Job, { status, attempts, result }: FinishedJob, endedAtMs: number) {
   if (attempts === 0) return {};
   const relay = RELAYS[channel] ?? "";

@@ -37,9 +37,9 @@ interface OneSpan {
  * it closes them while its token is remembered, and these rows close them later.
  *
  * Sums are compared with the events themselves, for the tenants, hours and days of the given rows. A tenant's events are
- * written one batch after the other, so nothing is added between the two reads, unless a batch has several owners, one of which
- * has moved on. A gap seen in that case differs at the next look or is gone, and only a gap that stays the same for long is
- * filled. Sums larger than their events are left alone: events expire or are deleted, sums stay.
+ * written one batch after the other, so no event is added between the two reads, unless a batch has several owners, one of
+ * which has moved on. A gap seen in that case differs at the next check or is gone, and only a gap that stays the same for long
+ * is filled. Sums larger than their events are left alone: events expire or are deleted, sums stay.
  */
 export async function derivedGaps(
   clickhouse: ClickHouse,
@@ -52,7 +52,7 @@ export async function derivedGaps(
   return gaps;
 }
 
-/** Inserted under a token of the batch, so that two processes that find the same gap close it once. */
+/** Inserts the gaps under a token of the batch, so that two processes that find the same gap close it once. */
 export async function insertGaps(
   clickhouse: ClickHouse,
   target: EventStoreTarget,
@@ -81,7 +81,7 @@ async function byTypeGaps(
     .map((row) => ({ table: "events_by_type", values: eventValues(row) }));
 }
 
-/** Hour by hour, and day by day: those in between may have all events of a tenant whose shard is not as far behind as another. */
+/** Checks single hours and days: the ones in between may hold all events of a tenant whose shard is less far behind. */
 async function sumGaps(
   clickhouse: ClickHouse,
   target: EventStoreTarget,

@@ -19,21 +19,21 @@ export interface EraseRecipientOptions {
   readonly clock: Clock;
 }
 
-/** Jobs that one call takes; there may be more. */
+/** The most jobs that one call handles; there may be more. */
 const JOBS_MAX = 10_000;
-/** Jobs that one mutation names: its text stays below what a server takes. */
+/** Jobs that one mutation names: its text stays below the server's limit. */
 const JOBS_TOGETHER = 1_000;
 const ROWS_MAX = 1_000;
 const WAIT_MS = 8_000;
 const LOOK_MS = 100;
 
-/** As `maskedResult`. */
+/** SQL for `maskedResult`. */
 const MASKED = `concat('{', arrayStringConcat(arrayMap(member -> concat(toJSONString(member.1), ':', if(member.1 IN (${HARMLESS_MEMBERS.map((name) => `'${name}'`).join(", ")}), member.2, '"${ERASED_TEXT}"')), JSONExtractKeysAndValuesRaw(result)), ','), '}')`;
 
 /**
- * Takes a recipient out of a tenant's history. Rows stay, so that sums and counts do.
+ * Erases a recipient from a tenant's history. Rows stay, and so do sums and counts.
  *
- * H1. The jobs lose their keyed hash last: until then they are found again, however often the call is broken off.
+ * H1. The jobs lose their keyed hash last: until then they are found again, however often the call is interrupted.
  * H2. No statement that the server keeps (its list of mutations) has the recipient: it names jobs.
  * H3. Jobs from before there was a hash, reports that came later, and events about a copy are found by their texts, which quote the
  *     recipient. `events` has all of them and is masked after `events_by_type`, so it leads to them until both are masked.
@@ -105,7 +105,7 @@ SETTINGS ${this.settings()}`,
     );
   }
 
-  /** What failed jobs were to send. */
+  /** Removes the stored content of failed jobs. */
   private async removePayloads(tenantId: string, recipient: string): Promise<number> {
     const where = `tenant_id = '${tenantId}' AND recipient_hash = '${this.options.recipients.hashRecipient(recipient)}'`;
     const sealed = sealedTarget(this.options.target);
@@ -128,7 +128,7 @@ SETTINGS ${this.settings()}`,
     return count;
   }
 
-  /** Once it has answered, the server goes on by itself, also after its restart. */
+  /** Once it has answered, the server completes the mutation by itself, even after a restart. */
   private mutate(table: string, change: string, target = this.options.target): Promise<void> {
     const { writing } = this.options;
     const name = `${target.database}.${localName(target, table)}${onCluster(target.cluster)}`;

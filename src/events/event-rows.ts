@@ -4,7 +4,7 @@ import type { Attempt, ChannelName } from "../domain/jobs/job.ts";
 import { tagText } from "../domain/jobs/tags.ts";
 import { NO_RECIPIENT, type RecipientIndex, recipientDomain } from "../domain/tenants/recipient-index.ts";
 
-/** What is inserted into `events`, in the order of `eventValues`. */
+/** The columns inserted into `events`, in the order of `eventValues`. */
 export const EVENT_COLUMNS = [
   "tenant_id",
   "event_id",
@@ -23,7 +23,7 @@ export function eventValues(row: StoredEventRow): readonly (string | number | nu
   return [tenantId, eventId, jobId, channel, type, JSON.stringify(result), failureClass, occurredAt];
 }
 
-/** What is inserted into `jobs`, in the order of `jobValues`. */
+/** The columns inserted into `jobs`, in the order of `jobValues`. */
 export const JOB_COLUMNS = [
   "tenant_id",
   "job_id",
@@ -40,7 +40,7 @@ export const JOB_COLUMNS = [
   "tags",
 ] as const;
 
-/** Null: the row did not end its job. Without `recipients` it is stored without its recipient. */
+/** Returns the columns, or null if the row did not end its job. Without `recipients`, the recipient is not stored. */
 export function jobValues(row: StoredEventRow, recipients: RecipientIndex | null): readonly unknown[] | null {
   const { tenantId, jobId, channel, finished, eventId } = row;
   if (finished === null) return null;

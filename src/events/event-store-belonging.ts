@@ -13,7 +13,7 @@ export interface BelongsTo {
   readonly queue: string | null;
   /** Counts the queues that it has belonged to. */
   readonly turn: number;
-  /** The last mark of the queue that it was told. */
+  /** The last mark of the queue that it received. */
   readonly mark: number;
 }
 
@@ -43,7 +43,10 @@ SETTINGS ${window(cluster)}, ${ON_DISK.join(", ")}, ${SYNCED_MERGES}`,
   );
 }
 
-/** What an event store knows of the queue beside it. Every call rejects with `UnavailableError` if the event store does not answer. */
+/**
+ * The event store's record of the queue that it belongs to. Every call rejects with `UnavailableError` if the event store does
+ * not answer.
+ */
 export class EventStoreBelonging {
   constructor(
     private readonly reading: ClickHouse,
@@ -60,12 +63,12 @@ export class EventStoreBelonging {
       : { queue: String(row[0]), turn: Number(row[1]), mark: Number(row[2]) };
   }
 
-  /** It belongs to the queue if it belongs to none yet. */
+  /** Assigns the event store to the queue unless it belongs to one already. */
   async claimForQueue(queue: string): Promise<void> {
     if ((await this.read()).queue === null) await this.insert({ queue, turn: 1, mark: 0 });
   }
 
-  /** From now on it belongs to another queue. */
+  /** Assigns the event store to another queue. */
   async giveToQueue(queue: string, mark: number): Promise<void> {
     const { turn } = await this.read();
     await this.insert({ queue, turn: turn + 1, mark });
@@ -80,8 +83,8 @@ export class EventStoreBelonging {
   }
 
   /**
-   * The last event after one, up to another; null: there is none. Histories that never happened do not count: no queue has given out
-   * their ids. Only parts with such events are read.
+   * Returns the last event in the range; null: there is none. Invented histories do not count: no queue has given out their
+   * ids. Only parts with such events are read.
    */
   async lastEventIn(after: number, to: number): Promise<number | null> {
     const [row] = await this.rows(
@@ -91,13 +94,13 @@ export class EventStoreBelonging {
     return last === 0 ? null : last;
   }
 
-  /** 0: there is none. The parts of the table know it. */
+  /** Returns the last event id, read from the table's parts; 0: there is none. */
   async lastEvent(): Promise<number> {
     const [row] = await this.rows(`SELECT max(event_id) FROM ${this.target.database}.events`);
     return Number(row?.[0] ?? 0);
   }
 
-  /** None of a cluster, whose nodes copy such parts from each other. */
+  /** Returns no parts for a cluster, whose nodes copy such parts from each other. */
   async brokenParts(): Promise<readonly BrokenParts[]> {
     if (this.target.cluster !== null) return [];
     const databases = [this.target, sealedTarget(this.target)].map(({ database }) => `'${database}'`).join(", ");

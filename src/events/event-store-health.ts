@@ -8,7 +8,7 @@ export interface EventStoreHealth {
   readonly nowMs: number;
   /** Rows of the last seven days that no table took. */
   readonly refusedRows: number;
-  /** Of the disk with the least room. */
+  /** Free space on the fullest disk. */
   readonly freeBytes: number;
   readonly totalBytes: number;
 }

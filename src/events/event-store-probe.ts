@@ -4,7 +4,7 @@ import { eventLimits } from "./limits.ts";
 import type { EventStoreTarget } from "./schema/table.ts";
 import { selectSettings } from "./statement-settings.ts";
 
-/** Tells whether the event store can be read, over a connection of its own: that others ask much is no outage. */
+/** Checks whether the event store can be read, over its own connection: heavy load from others is not an outage. */
 export class EventStoreProbe implements ReadinessProbe {
   readonly name = "clickhouse";
   private readonly statement: string;

@@ -25,7 +25,7 @@ export interface FailedJobsOptions {
   readonly clock: Clock;
 }
 
-/** Reads failed jobs with what they were to send, for operators who have them tried again. */
+/** Reads failed jobs with their content, for retries by operators. */
 export class ClickHouseFailedJobs implements FailedJobs {
   private readonly settings: string;
 

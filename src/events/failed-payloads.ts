@@ -11,7 +11,8 @@ import { isJsonObject, type JsonObject, parseJsonObject } from "../domain/texts/
 import { type EventStoreTarget, eventTime, onCluster, type Table, table } from "./schema/table.ts";
 
 /**
- * The database of what analysts must not read: they are granted the event store's own, as a whole. It is sealed besides.
+ * Returns the database that analysts must not read: they have access to the whole of the event store's own. Its content is
+ * sealed besides.
  */
 export function sealedTarget(target: EventStoreTarget): EventStoreTarget {
   return { ...target, database: `${target.database}_sealed` };
@@ -61,7 +62,7 @@ export interface FailedPayloadPorts {
   readonly payloads: Pick<PayloadStore, "get">;
 }
 
-/** The rows for what these jobs were to send, as lines of an insert. A large payload that cannot be had now is left out. */
+/** Returns the content of these jobs as lines of an insert. A large payload that cannot be read now is left out. */
 export async function failedPayloadLines(
   rows: readonly StoredEventRow[],
   ports: FailedPayloadPorts,

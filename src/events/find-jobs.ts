@@ -33,9 +33,9 @@ export interface FoundJob {
   readonly template: string;
   readonly recipientDomain: string;
   readonly tags: readonly Tag[];
-  /** The event that ended it, of a job that the event store has. */
+  /** The event that ended the job, if it is in the event store. */
   readonly endEventId: number | null;
-  /** Types of events after its end, of a job that the event store does not have yet. */
+  /** Types of events after the end of a job that is not in the event store yet. */
   readonly later: readonly EventType[];
 }
 
@@ -43,7 +43,7 @@ export interface FoundJobOfTenant extends FoundJob {
   readonly tenantId: string;
 }
 
-/** Where jobs of all tenants are looked for. */
+/** Stores searched for jobs of all tenants. */
 export interface AnywherePorts {
   readonly queue: AllQueuedJobs & Pick<QueuedJobs, "job" | "waitingJob">;
   readonly finishedJobs: AllFinishedJobs & Pick<FinishedJobs, "finishedJob">;
@@ -54,7 +54,7 @@ export interface FoundJobs<Found extends FoundJob = FoundJob> {
   readonly jobs: readonly Found[];
   /** The cursor of the next page; null: this is the last. */
   readonly moreBelow: string | null;
-  /** Not all queued jobs were looked through. */
+  /** Whether some queued jobs were not searched. */
   readonly isIncomplete: boolean;
 }
 
@@ -63,7 +63,7 @@ interface Ports {
   readonly finishedJobs: Pick<FinishedJobs, "finished">;
 }
 
-/** Where jobs are looked for: with one tenant, or with all. */
+/** The sources of a search, for one tenant or for all. */
 interface Places<Waiting extends QueuedJobSummary, Finished extends FinishedJobSummary, Found extends FoundJob> {
   waiting(): Promise<{ readonly jobs: readonly Waiting[]; readonly isIncomplete: boolean }>;
   finished(): Promise<{ readonly jobs: readonly Finished[]; readonly moreBelow: string | null }>;
@@ -71,7 +71,7 @@ interface Places<Waiting extends QueuedJobSummary, Finished extends FinishedJobS
   foundFinished(job: Finished): Found;
 }
 
-/** Jobs that were accepted in [fromMs, beforeMs) (unix ms) and stand below the cursor; null: no bound. */
+/** Returns the id range of jobs accepted in [fromMs, beforeMs) (unix ms) below the cursor; null: no bound. */
 export function jobIdRange({
   fromMs,
   beforeMs,
@@ -88,7 +88,7 @@ export function jobIdRange({
   };
 }
 
-/** A page of a tenant's jobs. */
+/** Returns a page of a tenant's jobs. */
 export function findJobs(
   { queue, finishedJobs }: Ports,
   tenant: TenantRef,
@@ -107,7 +107,7 @@ export function findJobs(
   );
 }
 
-/** A page of all tenants' jobs for a recipient. */
+/** Returns a page of all tenants' jobs for a recipient. */
 export function findJobsAnywhere(
   { queue, finishedJobs, shards }: AnywherePorts,
   filter: RecipientFilter,
@@ -128,7 +128,7 @@ export function findJobsAnywhere(
   );
 }
 
-/** The job of this id, whoever has it. */
+/** Finds a job by its id among all tenants. */
 export async function findJobAnywhere(
   { queue, finishedJobs, shards }: AnywherePorts,
   jobId: string,
@@ -149,7 +149,7 @@ export async function findJobAnywhere(
 }
 
 /**
- * A page of jobs from the queue and the event store, newest first.
+ * Reads a page of jobs from the queue and the event store, newest first.
  *
  * P1. The queue is read first: a job that moves meanwhile is found in the event store, or in both and shown once.
  * P2. Pages are ranges of job ids, and a job keeps its id: no job is on two pages, and none falls between them.
@@ -175,7 +175,7 @@ async function readPage<W extends QueuedJobSummary, S extends FinishedJobSummary
     const job = queued.get(jobId);
     if (job === undefined) return ended === undefined ? null : places.foundFinished(ended);
     const found = await places.foundWaiting(job);
-    // A job that was retried is in both: what the queue says is newer, until the event store has its end.
+    // A job that was retried is in both: the queue's state is newer until the event store has its end.
     return found === null && ended !== undefined ? places.foundFinished(ended) : found;
   };
   const found: F[] = [];
@@ -196,7 +196,7 @@ async function readPage<W extends QueuedJobSummary, S extends FinishedJobSummary
 /** Records that are read at a time. */
 const TOGETHER = 100;
 
-/** Whether its record, at the time of the look through the queue, can have had the status. */
+/** Whether its record can have had the status when the queue was read. */
 function mayHave(status: JobStatus | null, { isEnded }: QueuedJobSummary): boolean {
   return status === null || isEnded === null || isEnded === isFinal(status);
 }

@@ -30,8 +30,8 @@ const ROUNDS_MAX = 4;
 
 /**
  * Lists a tenant's finished jobs. A first query finds ids: a range of the primary key, newest first, in which the filter on
- * recipients skips all places that do not have the hash. A second one reads the latest states of those few by key. A job
- * whose latest state no longer matches, because it was tried again, is left out.
+ * recipients skips all granules without the hash. A second one reads the latest states of those few by key. A job whose latest
+ * state no longer matches, because it was tried again, is left out.
  */
 export class ClickHouseFinishedJobs implements FinishedJobs, AllFinishedJobs, LaterEvents {
   private readonly settings: string;
@@ -97,8 +97,8 @@ SETTINGS ${this.settings}`,
   }
 
   /**
-   * Reports are rare types, each a range of its key; deliveries are looked up where the filter on job ids says. No report is
-   * older than what it reports on, so the oldest end bounds both.
+   * Reports are rare types, each a range of its key; deliveries are looked up with the filter on job ids. No report is older
+   * than what it reports on, so the oldest end bounds both.
    */
   async laterEvents(jobs: readonly EndedJob[]): Promise<ReadonlyMap<string, readonly EventType[]>> {
     assertKeys(jobs);
@@ -123,7 +123,7 @@ SETTINGS ${this.settings}`,
     const found = new Map<string, EventType[]>();
     for (const [jobId, type, latest] of [...rare, ...delivered]) {
       const id = String(jobId);
-      // Of a job that was retried, what was reported on its former life does not count.
+      // Reports on a retried job's earlier run do not count.
       if (Number(latest) <= (ends.get(id) ?? 0)) continue;
       found.set(id, [...(found.get(id) ?? []), readType(type)]);
     }
@@ -172,7 +172,7 @@ SETTINGS ${this.settings}`,
     return found.map(([tenant, jobId]) => ({ tenantId: String(tenant), jobId: String(jobId) }));
   }
 
-  /** In the order of the ids, which are in this event store. */
+  /** Returns the latest states in the order of the ids, all of which are in this event store. */
   private async latest(jobs: readonly JobKey[]): Promise<readonly FinishedJobSummary[]> {
     if (jobs.length === 0) return [];
     assertKeys(jobs);

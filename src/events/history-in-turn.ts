@@ -3,14 +3,14 @@ import type { EventReader } from "../domain/jobs/event-store.ts";
 import type { FinishedJobs } from "../domain/jobs/job-search.ts";
 import type { CallTurns } from "../http/call-turns.ts";
 
-/** What tenants read of the event store. */
+/** Tenants' reads of the event store. */
 export interface ReadHistory {
   readonly eventStore: EventReader;
   readonly finishedJobs: Pick<FinishedJobs, "finished">;
   readonly eventMetrics: EventMetrics;
 }
 
-/** The same, each read in its tenant's turn: few statements run at a time, and no tenant's are all of them. */
+/** Wraps the reads so that tenants take turns: few statements run at a time, and no tenant can occupy them all. */
 export function historyInTurn({ eventStore, finishedJobs, eventMetrics }: ReadHistory, turns: CallTurns) {
   return {
     eventStore: eventStoreInTurn(eventStore, turns),

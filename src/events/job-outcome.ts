@@ -4,8 +4,8 @@ import type { LaterEvents } from "../domain/jobs/job-search.ts";
 import { enumSchema } from "../http/schemas.ts";
 
 /**
- * What became of a message. A status ends with its hand-over to the mail server or provider; an outcome follows what these
- * report later. `failed_later`: taken, and then given up, without a bounce.
+ * The outcome of a message. A status ends with its hand-over to the mail server or provider; an outcome also includes later
+ * reports. `failed_later`: accepted, then given up without a bounce.
  */
 export const JOB_OUTCOMES = [
   "pending",
@@ -26,7 +26,7 @@ export const OutcomeSchema = enumSchema(
     "(`failed_later`: it was taken, and then given up). Of a message with copies, what is said of its `to_address`.",
 );
 
-/** The first that was reported counts. */
+/** The first reported type in this order counts. */
 const REPORTED: readonly (readonly [EventType, JobOutcome])[] = [
   ["bounced", "bounced"],
   ["failed", "failed_later"],
@@ -59,13 +59,13 @@ export function typesAfterEnd(events: readonly DeliveryEvent[], began = 0): read
     .map(({ type }) => type);
 }
 
-/** When a job that has ended did, Unix time in ms. */
+/** Returns the end of a finished job, Unix time in ms. */
 export function endTimeMs(events: readonly DeliveryEvent[], began: number): number | null {
   const end = findEnd(events, began);
   return end === null ? null : eventTimeMs(end.eventId);
 }
 
-/** What a list knows of a job. */
+/** A job's fields in a list. */
 interface Listed {
   readonly tenantId: string;
   readonly jobId: string;

@@ -10,21 +10,21 @@ export const eventLimits = {
   eventStoreReadTimeoutMs: 10_000,
   /** Events shown per job, the oldest first. */
   jobEventsMax: 10_000,
-  /** Of the queue, for a page of a list of jobs. */
+  /** Queue entries searched for a page of a list of jobs. */
   jobsLookedUpMax: 1_000,
   /**
-   * Tenants' reads of the event store (`CallTurns`), per process: a few more than the embedded engine runs at a time, and half of the
-   * sockets to a server. The others are free for what the process itself reads.
+   * Tenants' reads of the event store (`CallTurns`), per process: a few more than the embedded engine runs at a time, and half
+   * of the sockets to a server. The others stay free for the process's own reads.
    */
   historyReads: { all: 8, each: 2, waitingMax: 500, waitMs: 10_000, retrySeconds: 1 },
-  /** Tenants' looks through the queue, per process: each holds up to some ten thousand jobs. */
+  /** Tenants' searches of the queue, per process: each keeps up to some ten thousand jobs in memory. */
   jobLists: { all: 4, each: 1, waitingMax: 4, waitMs: 5_000, retrySeconds: 2 },
 
   // Metrics of a tenant.
   metricDaysMax: 366,
-  /** By the hour, and where the events themselves are read. */
+  /** For metrics by the hour, and those that read the events themselves. */
   metricFineDaysMax: 31,
-  /** Events that one answer reads, where the sums do not tell. */
+  /** Events that one answer reads if the sums do not suffice. */
   metricEventsMax: 2_000_000,
   metricRowsMax: 10_000,
   metricBytesMax: 512 * 1024 * 1024,
@@ -39,6 +39,6 @@ export const eventLimits = {
   /** Rows per statement, and about how many bytes they should come to. */
   exportPieceRowsMax: 10_000,
   exportPieceBytesMax: 4 * 1024 * 1024,
-  /** A client that reads nothing for this long is gone. */
+  /** A client that stops reading for this long is disconnected. */
   exportStalledMs: 60_000,
 } as const;

@@ -2,14 +2,14 @@
 export interface RecipientQuotes {
   /** A regular expression (RE2) for the recipient alone: not for another address or number that has it as a part. */
   readonly pattern: string;
-  /** What every such text has, in whatever case: quicker to look for. The second one may be empty. */
+  /** Substrings, in any case, of every such text: quicker to search for. The second one may be empty. */
   readonly part: string;
   readonly otherPart: string;
 }
 
-/** The last character of what stands for another one in JSON belongs to no word. */
+/** The last character of a JSON escape sequence belongs to no word. */
 const IN_JSON = String.raw`\\[bfnrt]|\\u[0-9a-f]{4}`;
-/** The same in links, but for what can be of a local part: `+`, `-`, `.`, `_`, `'` and letters beyond ASCII. */
+/** The same in links, except for characters that can be in a local part: `+`, `-`, `.`, `_`, `'` and letters beyond ASCII. */
 const IN_LINK = "%(?:[013467][0-9a-f]|2[0-689acf]|5[0-9a-e])";
 const ESCAPED = `${IN_JSON}|${IN_LINK}`;
 /** Thai, Japanese and Chinese have no blanks, also before an address. */

@@ -7,10 +7,10 @@ import { eventLimits } from "./limits.ts";
 import { type EventStoreTarget, localName, onCluster } from "./schema/table.ts";
 import { selectSettings } from "./statement-settings.ts";
 
-/** Where a tenant's messages can be seen. The sums by hour and day stay: they are billed, and name nobody. */
+/** Tables that contain a tenant's messages. The sums by hour and day stay: they are billed, and contain no personal data. */
 const TABLES = ["jobs", "events", "events_by_type", "refused_rows", "failed_payloads"] as const;
 
-/** Removes a deleted tenant's history: each round looks what is left, and asks for what nobody has asked for yet. */
+/** Removes a deleted tenant's history: each round checks what is left, and requests the mutations that are not running yet. */
 export class TenantRemoval implements TenantHistory {
   constructor(
     private readonly clickhouse: { readonly reading: ClickHouse; readonly writing: ClickHouse },

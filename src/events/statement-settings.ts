@@ -44,7 +44,7 @@ export function insertSettings({ cluster }: EventStoreTarget, token: string): st
 /** Settings of a read. `timeoutMs`: when the server itself gives up. */
 export function selectSettings({ cluster }: EventStoreTarget, timeoutMs: number): string {
   const settings = [
-    // A page reads a few granules: more threads gain nothing and take cores from other queries.
+    // A page reads a few granules: more threads gain no time and take cores from other queries.
     "max_threads = 1",
     "optimize_read_in_order = 1",
     // Event ids are below 2^53, but older servers would quote them.

@@ -57,9 +57,9 @@ export async function storedRows(
 }
 
 /**
- * The keys of those rows whose events the table has. Mostly a batch has all that its tenants have from its first to its last event,
- * and that range is read. But the batch is of many shards: where one of them is hours behind, others have far more in between. Then
- * the rows themselves are asked for, which takes ten times as long. Rejects with `UnavailableError`.
+ * Returns the keys of the rows whose events are stored. Usually a batch contains all of its tenants' events from its first to
+ * its last, and that range is read. But a batch spans many shards: if one of them is hours behind, others have far more events
+ * in between. Then the rows are looked up one by one, which takes ten times as long. Rejects with `UnavailableError`.
  */
 export async function storedEvents(
   clickhouse: ClickHouse,
@@ -85,13 +85,16 @@ export async function storedEvents(
   return keys;
 }
 
-/** Conditions that together match the tenants of the rows. */
+/** Returns conditions that together match the tenants of the rows. */
 export function tenantPieces(rows: readonly StoredEventRow[]): readonly string[] {
   const tenants = new Set(rows.map(({ tenantId }) => `'${tenantId}'`));
   return pieces([...tenants]).map((names) => `tenant_id IN (${names.join(", ")})`);
 }
 
-/** Conditions that together match the rows and nothing else. A tenant's rows are together, so each part of the table is read once. */
+/**
+ * Returns conditions that together match exactly the rows. A tenant's rows are together, so each part of the table is read
+ * once.
+ */
 function keyPieces(rows: readonly StoredEventRow[]): readonly string[] {
   const byTenant = [...Map.groupBy(rows, ({ tenantId }) => tenantId).values()].flat();
   const keys = byTenant.map(({ tenantId, eventId }) => `('${tenantId}', ${eventId})`);

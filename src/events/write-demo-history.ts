@@ -12,9 +12,9 @@ export interface DemoPorts {
   readonly target: EventStoreTarget;
 }
 
-/** What the event store holds. */
+/** Events found in the event store. */
 export interface FoundEvents {
-  /** Of tenants that are no demonstration. */
+  /** Events of tenants that are not part of a demonstration. */
   readonly real: number;
   /** Whether there is a demonstration, and whether it is this one. */
   readonly demo: "none" | "same" | "another";

@@ -1,10 +1,10 @@
-/** Lets what writes pass, or holds it back while somebody must find nothing being written. */
+/** Lets writes pass, or holds them back while another task needs a quiet event store. */
 export class WriteGate {
   private passing = 0;
   private held: Promise<void> | null = null;
   private onEmpty: (() => void) | null = null;
 
-  /** Runs `write` once nobody holds the gate. Rejects if `signal` has aborted by then. */
+  /** Runs `write` once the gate is open. Rejects if `signal` has aborted by then. */
   async pass<T>(write: () => Promise<T>, signal: AbortSignal): Promise<T> {
     while (this.held !== null) await this.held;
     signal.throwIfAborted();
@@ -17,7 +17,7 @@ export class WriteGate {
     }
   }
 
-  /** Waits until nothing passes, and lets nothing pass while `work` runs. */
+  /** Waits for running writes to end, and holds back new ones while `work` runs. */
   async hold<T>(work: () => Promise<T>): Promise<T> {
     while (this.held !== null) await this.held;
     const { promise, resolve } = Promise.withResolvers<void>();

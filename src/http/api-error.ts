@@ -5,12 +5,12 @@ import { ERROR_CODES, type ErrorCode, type RefusalStatus, type Refused } from ".
 export class ApiError extends Error implements Refused {
   override readonly name = "ApiError";
   readonly status: RefusalStatus;
-  /** Undefined: what its status says, and whether it is about a member. */
+  /** Undefined: derived from the status and from whether a member is at fault. */
   readonly code: ErrorCode | undefined;
   readonly param: string | undefined;
 
   constructor(
-    /** A status where it says all that a program can act on. */
+    /** A plain status suffices if programs cannot act on a more specific code. */
     is: RefusalStatus | ErrorCode | Pick<Refused, "status" | "code" | "param">,
     message: string,
     /** Further members of the error body, for example `violations`. */
@@ -31,10 +31,10 @@ export function refusedFor(is: RefusalStatus | ErrorCode): Pick<Refused, "status
   return typeof is === "number" ? { status: is } : { status: ERROR_CODES[is].status, code: is };
 }
 
-/** What is wrong with a member, or a parameter, that its sentence does not begin with. */
+/** Marks a refusal as caused by a member or a parameter that its sentence does not begin with. */
 export function about(param: string, code: ErrorCode = "invalid_member"): Pick<Refused, "status" | "code" | "param"> {
   return { status: ERROR_CODES[code].status, code, param };
 }
 
-/** A refusal of a body that its caller still sends. Nothing more of it is read: the connection ends with the answer. */
+/** A refusal of a body that its caller still sends. The rest is not read: the connection closes with the answer. */
 export class BodyGivenUp extends ApiError {}

@@ -1,13 +1,13 @@
 import { isJsonObject, type JsonObject } from "../domain/texts/json.ts";
 
-/** A call of an operator that is no read, or of a tenant that changes what is kept for it, as the audit log has it. */
+/** An audited call: an operator's call that is not a read, or a tenant's call that changes its stored data. */
 export interface AuditedCall {
   /** The operator, or the tenant's key, whose id is its name as well: the tenant chose every other name that it has. */
   readonly operator: { readonly id: string; readonly name: string };
   /** The operation's id in the API document. */
   readonly action: string;
   readonly tenantId: string | null;
-  /** The rest of what the path names. */
+  /** The other parts that the path names. */
   readonly target: string | null;
   readonly requestId: string;
   /** The tenant itself calls. */
@@ -15,28 +15,28 @@ export interface AuditedCall {
 }
 
 export interface AuditedEnd {
-  /** Of the answer. */
+  /** The answer's status. */
   readonly status: number;
   readonly detail: JsonObject;
-  /** Of a tenant that the call made. */
+  /** The id of the tenant that the call created. */
   readonly newTenantId: string | null;
 }
 
 /**
- * The audit log. A call is written down before it begins: if that fails, the call is refused and changes nothing. Its end is
- * added before it is answered: if that fails, or the process dies, the row remains without a status, which says that nobody
- * knows how the call ended. So no change goes without a row.
+ * The audit log. A call is recorded before it begins: if that fails, the call is refused without effect. Its end is added
+ * before it is answered: if that fails, or the process dies, the row remains without a status, which means that the call's
+ * outcome is unknown. So every change has a row.
  */
 export interface AuditLog {
-  /** Resolves to what adds the end, which never rejects. Rejects with `UnavailableError` or `TransportError`. */
+  /** Resolves to a function that adds the end and never rejects. Rejects with `UnavailableError` or `TransportError`. */
   begin(call: AuditedCall): Promise<(end: AuditedEnd) => Promise<void>>;
 }
 
 /** Which members of bodies the audit log shows. Everything else may be a secret, and only its name is shown. */
 export interface AuditShown {
-  /** Of the request's body. */
+  /** Members of the request's body. */
   readonly body?: readonly string[];
-  /** Of the answer's body, such as the id of what was made. */
+  /** Members of the answer's body, such as the id of a new resource. */
   readonly answer?: readonly string[];
   /** The answer's member that is the id of a new tenant. */
   readonly newTenant?: string;
@@ -44,17 +44,17 @@ export interface AuditShown {
 
 const TEXT_CHARS_MAX = 200;
 const HIDDEN = "(not shown)";
-/** Of a body, beside those that are shown: whoever calls may invent any number, of any length. */
+/** Bound on the other names recorded from a body: a caller may send any number of them, of any length. */
 const NAMES_MAX = 30;
 const PLAIN_NAME = /^[\w-]{1,40}$/;
 
-/** Of an endpoint's declaration. */
+/** The members of an endpoint's declaration that the log needs. */
 interface AuditedPath {
   readonly path: string;
   readonly params?: Readonly<Record<string, { readonly isPersonal?: boolean }>> | undefined;
 }
 
-/** What the path of a call names. */
+/** Returns the tenant and the target that a call's path names. */
 export function auditedPath(
   { path, params = {} }: AuditedPath,
   raw: Readonly<Record<string, string | null>>,
@@ -68,7 +68,7 @@ export function auditedPath(
   };
 }
 
-/** What a call says of itself and of its answer, without secrets. */
+/** Returns the detail that the audit log keeps of a call and its answer, without secrets. */
 export function auditedDetail(shown: AuditShown | undefined, body: unknown, answer: unknown): JsonObject {
   return {
     ...(isJsonObject(body) ? { body: hideMembers(body, shown?.body ?? []) } : null),
@@ -76,7 +76,7 @@ export function auditedDetail(shown: AuditShown | undefined, body: unknown, answ
   };
 }
 
-/** The id of the tenant that a call made. */
+/** Returns the id of the tenant that a call created. */
 export function readNewTenant({ newTenant }: AuditShown = {}, answer: unknown): string | null {
   if (newTenant === undefined || !isJsonObject(answer)) return null;
   const id = answer[newTenant];
@@ -101,12 +101,12 @@ function short(value: unknown) {
   return cut(JSON.stringify(value) ?? "");
 }
 
-/** PostgreSQL stores no NUL, and no half of a surrogate pair. */
+/** PostgreSQL stores neither NUL nor unpaired surrogates. */
 function cut(text: string): string {
   return text.slice(0, TEXT_CHARS_MAX).replaceAll("\0", "").toWellFormed();
 }
 
-/** An address without the part that names a person. */
+/** Returns an address without the part that names a person. */
 function withoutPerson(text: string | null): string {
   const at = text?.lastIndexOf("@") ?? -1;
   return at === -1 ? "…" : `…${text?.slice(at)}`;

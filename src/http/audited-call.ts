@@ -3,8 +3,8 @@ import type { AuditedCall, AuditLog } from "./audit.ts";
 import type { Exchange } from "./exchange.ts";
 
 /**
- * Does the work of a call between its two entries in the audit log. Rejects with an outage if the log cannot be written, and
- * nothing is done.
+ * Does the work of a call between its two entries in the audit log. Rejects with an outage if the log cannot be written; the
+ * work is then not done.
  */
 export async function auditedCall(
   audit: AuditLog,

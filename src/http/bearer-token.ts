@@ -15,7 +15,7 @@ export class BearerToken {
   }
 }
 
-/** The token that a request carries, or null. */
+/** Returns the token that a request carries, or null. */
 export function readBearerToken(authorization: string | null): string | null {
   return /^bearer +(\S+) *$/i.exec(authorization ?? "")?.[1] ?? null;
 }

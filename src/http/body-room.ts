@@ -12,9 +12,9 @@ const SHARES = 4;
 /** One caller's share where a single process takes all requests. */
 export const SHARE_BYTES = ROOM_BYTES / SHARES;
 
-/** What is said to who finds no room. */
+/** Error sentences for bodies that do not fit. */
 export interface RoomRefusals {
-  /** To a tenant whose own fill its share. */
+  /** For a tenant whose own bodies fill its share. */
   readonly share: string;
   readonly all: string;
 }
@@ -24,11 +24,11 @@ const OF_REQUESTS: RoomRefusals = {
   all: "the service reads as many large requests as it has memory for: try again",
 };
 
-/** Whose body it is: a tenant's, an operator's, or an unauthenticated caller's. */
+/** The body's sender: a tenant, an operator, or an unauthenticated caller. */
 export type Caller = { readonly tenantId: string } | "operator" | "stranger";
 
 /**
- * Room in memory for the bodies of requests, in bytes; or, by the same rules, for those of answers (`LargeAnswers`).
+ * The memory budget for request bodies, in bytes; or, by the same rules, for answers (`LargeAnswers`).
  *
  * B1. From the moment they are read until their requests are answered, all bodies longer than `SMALL_BODY_BYTES` together take
  *     at most this process's part of `ROOM_BYTES`, and those of one caller (a tenant, all operators, all strangers) at most a
@@ -78,7 +78,7 @@ export class BodyRoom {
   }
 }
 
-/** The room reserved for one request's body. */
+/** The memory reserved for one request's body. */
 export class BodyHold {
   private bytes = 0;
 
@@ -87,7 +87,7 @@ export class BodyHold {
     private readonly caller: Caller,
   ) {}
 
-  /** Throws an `ApiError` 429 or 503; room already reserved stays reserved. */
+  /** Throws an `ApiError` 429 or 503; memory already reserved stays reserved. */
   growTo(bytes: number): void {
     if (bytes <= this.bytes) return;
     this.room.take(this.caller, bytes - this.bytes);

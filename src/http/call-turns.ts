@@ -6,18 +6,20 @@ import { ApiError } from "./api-error.ts";
 export interface CallBounds extends TurnBounds {
   /** Calls of one owner that wait for their turn. */
   readonly waitingMax: number;
-  /** How long a call waits at most. */
+  /** The longest that a call waits. */
   readonly waitMs: number;
   readonly retrySeconds: number;
 }
 
 /**
- * Lets calls through in turn by owner (a tenant, a pass), so that each waits for its own owner's and for few of all others.
+ * Lets calls through in turn by owner (a tenant, a pass), so that a call waits behind its own owner's calls and only a few of
+ * the others'.
  *
- * C1. A call that finds as many of its owner waiting as may, or waits for too long, is refused with 429 and never begun. If
- *     nothing of its owner was under way or waited beside it, what it waited for is at fault: then it fails as in an outage.
- * C2. One that was refused while it waited keeps its place until its turn comes: an owner whose calls do not come through cannot
- *     have more of them wait.
+ * C1. A call is refused with 429, and never begun, if its owner already has the maximum number of calls waiting, or if it
+ *     waits too long. If its owner had no other call running or waiting, the cause lies elsewhere: the call then fails as in an
+ *     outage.
+ * C2. A call refused while waiting keeps its position in the queue until its turn comes, so timeouts do not let an owner
+ *     queue more calls.
  */
 export class CallTurns {
   private readonly turns: FairTurns;
@@ -29,7 +31,10 @@ export class CallTurns {
     this.turns = new FairTurns(bounds);
   }
 
-  /** What the call returns. Rejects with an `ApiError` 429, with `UnavailableError`, or as the call does. */
+  /**
+   * Runs the call in its turn and returns its result. Rejects with an `ApiError` 429, with `UnavailableError`, or as the call
+   * does.
+   */
   inTurn<T>(owner: string, call: () => Promise<T>): Promise<T> {
     const { waitingMax, waitMs } = this.bounds;
     if (this.turns.waiting(owner) >= waitingMax) return Promise.reject(this.refusal());

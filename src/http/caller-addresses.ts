@@ -1,4 +1,4 @@
-/** What a listener knows about the other end of its connections. */
+/** A listener's information about the other end of its connections. */
 export interface Listening {
   requestIP(request: Request): { readonly address: string } | null;
   /** How long the connection of the request may stay silent, in seconds; 0: for ever. */
@@ -21,8 +21,8 @@ export class CallerAddresses {
   }
 
   /**
-   * Lets the connection stay silent for so long (in seconds; 0: for ever), also while it only takes what is sent. It holds for
-   * the connection's further requests, too, until it is set again.
+   * Lets the connection stay silent for so long (in seconds; 0: for ever), even while it only receives. The setting also
+   * applies to the connection's later requests, until it is changed.
    */
   mayStaySilent(request: Request, seconds: number): void {
     const listening = this.listenings.find((one) => one.requestIP(request) !== null);

@@ -4,7 +4,7 @@ import { remember } from "../domain/remember.ts";
 /** Changes that one tenant may make at once, and then in every second, in one process. */
 const BURST = 1_000;
 export const CHANGES_PER_SECOND = 10;
-/** Tenants that are remembered; of more, those that changed something longest ago have all of their burst again. */
+/** Tenants remembered. Beyond that, the tenant with the oldest change is forgotten and gets its full burst again. */
 const TENANTS_MAX = 10_000;
 
 interface Bucket {
@@ -14,15 +14,15 @@ interface Bucket {
 }
 
 /**
- * Bounds how often a tenant changes what is kept for it, whatever its plan. Each such change is several writes of the registry,
- * which all tenants share, and has every process read the tenant again.
+ * Bounds how often a tenant changes its stored data, whatever its plan. Each change costs several writes to the registry, which
+ * all tenants share, and makes every process reload the tenant.
  */
 export class ChangePace {
   private readonly buckets = new Map<string, Bucket>();
 
   constructor(private readonly clock: Clock) {}
 
-  /** Counts a change. Returns 0, or for how many seconds the tenant has to wait; the change is not counted then. */
+  /** Counts a change. Returns 0, or the seconds that the tenant has to wait; in that case the change is not counted. */
   waitSeconds(tenantId: string): number {
     const nowMs = this.clock.monotonicMs();
     const { left, atMs } = this.buckets.get(tenantId) ?? { left: BURST, atMs: nowMs };

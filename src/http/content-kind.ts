@@ -3,12 +3,15 @@ import type { ChannelName } from "../domain/jobs/job.ts";
 import type { Tenant } from "../domain/tenants/tenant.ts";
 import type { Json } from "../domain/texts/json.ts";
 
-/** How operators see what a channel's job is to send. */
+/** Renders the content of a channel's jobs for operators. */
 export interface ContentKind {
   readonly channel: ChannelName;
-  /** With a literal member `channel`. */
+  /** The schema has a literal member `channel`. */
   readonly schema: TObject;
   readonly example: Json;
-  /** As it would be sent now; null: it can no longer be made from the payload. Rejects with `UnavailableError`. */
+  /**
+   * Returns the content as it would be sent now, or null if it can no longer be built from the payload. Rejects with
+   * `UnavailableError`.
+   */
   show(tenant: Tenant, payload: string): Promise<object | null>;
 }

@@ -7,7 +7,7 @@ import { Timestamp } from "./schemas.ts";
 
 /** One kind of credentials that a tenant may have of its own. */
 export interface CredentialKind extends CredentialForm {
-  /** What the operations are named after: `getEmailCredentials`. */
+  /** The word in the operations' names: `getEmailCredentials`. */
   readonly word: string;
   /** Its own members in answers. */
   readonly members: TProperties;
@@ -16,7 +16,7 @@ export interface CredentialKind extends CredentialForm {
   unusedYet?(tenant: Tenant): string | null;
 }
 
-/** The schema of one kind's credentials in answers. */
+/** Returns the schema of one kind's credentials in answers. */
 export function credentialsSchema({ kind, channel, word, members }: CredentialKind): TObject {
   return Type.Object(
     {
@@ -86,7 +86,7 @@ export function replyStored(channel: ChannelName, { used }: { readonly used: boo
   return reply(200, storedBody(channel, used));
 }
 
-/** Builds the answer; no warnings: as if there were no such member. */
+/** Builds the answer; without warnings, the member is left out. */
 export function replyStoredWithWarnings(
   channel: ChannelName,
   { used }: { readonly used: boolean },

@@ -23,7 +23,7 @@ const DOCUMENT_EXAMPLE = {
   components: {},
 };
 
-/** `GET /openapi.json` and its rendering at `GET /docs`, which loads nothing from other hosts. */
+/** `GET /openapi.json` and its rendering at `GET /docs`, which makes no request to other hosts. */
 export function docsEndpoints(door: FrontDoor, others: readonly Endpoint[]): readonly Endpoint[] {
   const { version, publicUrl } = door.ports;
   let text: string | null = null;

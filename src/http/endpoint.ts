@@ -41,7 +41,7 @@ export type Tag =
   | "Public links"
   | "Service";
 
-/** Who may call: a tenant with its key, an operator with the token, or anyone who passes the endpoint's own checks. */
+/** The permitted caller: a tenant with its key, an operator with the token, or anyone who passes the endpoint's own checks. */
 export type CallerKind = "tenant" | "operator" | "anyone";
 
 /** A named example, with a sentence on what it shows. */
@@ -57,7 +57,7 @@ export interface Answer {
   readonly schema: TSchema | null;
   /** A list if the request selects one of several. */
   readonly mediaType?: string | readonly string[];
-  /** Of the same content in other forms, which the request can ask for instead of JSON. */
+  /** Media types of other forms of the same content, which the request can select instead of JSON. */
   readonly otherTypes?: readonly string[];
   /** Whether a non-JSON body is binary rather than text. */
   readonly isBinary?: boolean;
@@ -69,14 +69,14 @@ export interface Answer {
 /** Answers by status. */
 export type Answers = Readonly<Record<number, Answer>>;
 
-/** Deeply readonly: an example that is shown never changes. */
+/** Deeply readonly: an example never changes. */
 type Shown<T> = T extends readonly (infer E)[]
   ? readonly Shown<E>[]
   : T extends object
     ? { readonly [K in keyof T]: Shown<T[K]> }
     : T;
 
-/** What a handler returns: one of the answers that its endpoint declares. */
+/** A handler's return value: one of the answers that its endpoint declares. */
 export type Reply<A extends Answers> = {
   readonly [S in keyof A & number]: {
     readonly status: S;
@@ -93,10 +93,10 @@ export function reply<const S extends number, const T>(status: S, body: T, heade
 export type PathParameters = Readonly<Record<string, PathParameter<unknown>>>;
 export type QueryParameters = Readonly<Record<string, QueryParameter<unknown>>>;
 
-/** What the declared parameters read. */
+/** The values of the declared parameters. */
 export type ValuesOf<P> = { readonly [N in keyof P]: P[N] extends { read(text: never): infer T } ? T : never };
 
-/** What the document says about a body that the handler checks itself. */
+/** The document's description of a body that the handler validates itself. */
 export interface DocumentedBody {
   /** Null if the body is not JSON. */
   readonly schema: TSchema | null;
@@ -134,9 +134,9 @@ export interface Declaration {
   /** How long the connection may stay silent while the request is served, if longer than usual. */
   readonly idleSeconds?: number | undefined;
   /**
-   * What a call of an operator, or of a tenant about what is kept for it, does: it reads, or it changes something, for which an
-   * operator needs the role `write` and which the audit log has. `report`: a machine passes on what others did; it needs the
-   * role, and is too frequent for the log. By default, `GET` reads and every other method changes.
+   * The effect of an operator's call, or of a tenant's call on its stored data: `read`, or `change`, which requires the role
+   * `write` of an operator and is audited. `report`: a machine forwards what happened elsewhere; it requires the role, and is
+   * too frequent for the log. By default, `GET` reads and every other method changes.
    */
   readonly effect?: Effect | undefined;
   /** Which members of its bodies the audit log shows. */
@@ -152,10 +152,10 @@ export interface Endpoint extends Declaration {
    */
   readonly security?: readonly (string | null)[] | undefined;
   readonly channel?: ChannelName | undefined;
-  /** What a tenant's key must allow. */
+  /** The scope that the tenant's key needs. */
   readonly scope?: Scope | undefined;
   readonly documentedBody?: DocumentedBody | undefined;
-  /** Of a call that queues a message: how a fallback on its channel is checked. */
+  /** For a call that queues a message: the check of a fallback on its channel. */
   readonly messageKind?: MessageKind | undefined;
   /** Serves a call of an operator once its token, its role and the audit log have let it pass. */
   serve(door: FrontDoor, exchange: Exchange, params: RawParameters): Response | Promise<Response>;
@@ -228,8 +228,8 @@ export function operatorEndpoint<
 
 /**
  * A tenant's call. Order of checks: key, rate window, the key's scope, channel, query, the tenant's share of the queue (if the
- * call queues a job), body, path. The request is counted before its work begins: a rate-limited tenant must not cause look-ups
- * in other parts of the service. A change of what is kept for the tenant (scope `manage`) is written to the audit log.
+ * call queues a job), body, path. The request is counted before its work begins: a rate-limited tenant must not cause lookups
+ * in other parts of the service. A change of the tenant's stored data (scope `manage`) is written to the audit log.
  */
 export function tenantEndpoint<
   const P extends PathParameters,
@@ -240,12 +240,12 @@ export function tenantEndpoint<
   declared: Declared<P, Q, A> & {
     /** The channel that the tenant must have. */
     readonly channel?: ChannelName;
-    /** What the key must allow. By default, a call that reads needs `read`, and every other one `manage`. */
+    /** The scope that the key needs. By default, a call that reads needs `read`, and every other one `manage`. */
     readonly scope?: Scope;
     readonly body?: B;
     /** Whether the call queues a job. If so, it is refused once the tenant's share of the queue is used up. */
     readonly queues?: boolean;
-    /** Whether it counts as a change of what is kept for the tenant (`FrontDoor.admitChange`); by default, if the audit log has it. */
+    /** Whether it counts as a change of the tenant's stored data (`FrontDoor.admitChange`); by default, if it is audited. */
     readonly isPaced?: boolean;
     handle(
       call: Call<P, Q> & { readonly tenant: Tenant; readonly key: ApiKey; readonly body: BodyOf<B> },
@@ -296,14 +296,14 @@ export function tenantEndpoint<
   });
 }
 
-/** A call whose handler does all checks itself, but for those of an operator, and may return a finished response. */
+/** Declares a call whose handler performs all checks except an operator's, and may return a finished response. */
 export function endpoint<const A extends Answers>(
   declared: Omit<Declaration, "answers"> &
     Handled<A> & {
       readonly caller?: CallerKind;
       readonly security?: readonly (string | null)[];
       readonly channel?: ChannelName;
-      /** What a tenant's key must allow: the handler gives it to `authenticate`. */
+      /** The scope that a tenant's key needs; the handler passes it to `authenticate`. */
       readonly scope?: Scope;
       readonly body?: DocumentedBody;
       handle(
@@ -329,7 +329,7 @@ export function endpoint<const A extends Answers>(
   });
 }
 
-/** What a call does. */
+/** Returns the call's effect: declared, or derived from its method. */
 export function getEffect({ method, effect }: Pick<Declaration, "method" | "effect">): Effect {
   return effect ?? (method === "GET" ? "read" : "change");
 }
@@ -359,7 +359,7 @@ export interface AnyReply {
   readonly headers?: AnswerHeaders;
 }
 
-/** The answer as an HTTP response. */
+/** Converts the answer to an HTTP response. */
 export function toResponse(exchange: Exchange, reply: AnyReply | Response): Response {
   if (reply instanceof Response) return reply;
   const { status, body, headers } = reply;
@@ -390,7 +390,7 @@ function bodyReader(body: TSchema | OptionalBody | DocumentedBody | undefined): 
   if (body === undefined) {
     return {
       documented: undefined,
-      // Nothing that somebody sends is dropped in silence. The content of a GET has no meaning (RFC 9110, 9.3.1).
+      // A body is never silently ignored, except on GET, where content has no meaning (RFC 9110, 9.3.1).
       read: async (door, exchange) => {
         if (exchange.request.method !== "GET") await NO_MEMBERS.readIfAny(door, exchange);
         return null;

@@ -8,8 +8,8 @@ interface Meaning {
 }
 
 /**
- * Why a request is refused, for programs: `X-Error-Code`, and `code` of a problem and of a batch's errors. Codes are promised as
- * statuses are (docs/versions.md): none goes or changes its meaning or status within a major release; new ones come.
+ * Why a request is refused, for programs: `X-Error-Code`, and `code` of a problem and of a batch's errors. Codes are as stable
+ * as statuses (docs/versions.md): within a major release, none is removed or changes its meaning or status; new ones are added.
  */
 export const ERROR_CODES = {
   bad_request: { status: 400, title: "The request is malformed" },
@@ -97,12 +97,12 @@ const BY_STATUS: Readonly<Record<RefusalStatus, ErrorCode>> = {
 
 const OF_STATUSES: Readonly<Partial<Record<number, ErrorCode>>> = BY_STATUS;
 
-/** The code of an answer about which nothing but its status is known. */
+/** Returns the code of an answer of which only the status is known. */
 export function codeOfStatus(status: number): ErrorCode {
   return OF_STATUSES[status] ?? (status < 500 ? "bad_request" : "internal_error");
 }
 
-/** A refusal, as it was made. */
+/** A refusal as the code that raised it describes it. */
 export interface Refused {
   readonly status: RefusalStatus;
   readonly message: string;
@@ -111,7 +111,7 @@ export interface Refused {
   readonly param?: string | undefined;
 }
 
-/** What programs are told of a refusal. */
+/** The machine-readable part of a refusal. */
 export interface Told {
   readonly code: ErrorCode;
   readonly param: string | null;
@@ -129,8 +129,8 @@ const AHEAD = /^(?<root>[A-Za-z_][\w-]*)(?:\.[\w-]+|\[[\w-]*\])*(?=[\s,:]|$)/;
 const PARAM_CHARS_MAX = 200;
 
 /**
- * The member that a sentence begins with. Checks of bodies say what is wrong in one sentence with the member's path ahead, which is
- * the only form in which most of them have it; a test holds them to it.
+ * Returns the member that a sentence begins with. Body checks report one sentence that begins with the member's path, and most
+ * report it in no other form; a test enforces this.
  */
 function memberAhead(message: string, members: ReadonlySet<string>): string | null {
   const found = AHEAD.exec(message);

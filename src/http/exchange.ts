@@ -10,7 +10,7 @@ import { codeOfStatus, toTold } from "./error-codes.ts";
 import { LARGE_ANSWER_LENGTH, type LargeAnswer } from "./large-answers.ts";
 import { JSON_TYPE, PROBLEM_TYPE, toProblem, wantsProblem } from "./problem.ts";
 
-/** What bodies of requests may be encoded with (RFC 9110, 12.5.3). */
+/** The encodings accepted for request bodies (RFC 9110, 12.5.3). */
 const ACCEPTED_ENCODINGS = "gzip, identity";
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
@@ -20,7 +20,7 @@ export class Exchange {
   caller: Caller = "stranger";
   /** The declared length of the body. Null: the request declares none. Undefined: not looked up yet. */
   declaredBytes: number | null | undefined = undefined;
-  /** The room in memory reserved for the body. */
+  /** The memory reserved for the body. */
   bodyHold: BodyHold | null = null;
   /** Null: the answer is not large, or not made for this request alone. */
   largeAnswer: LargeAnswer | null = null;
@@ -28,7 +28,7 @@ export class Exchange {
   isCounted = false;
   /** The tenant's rate window, once the request has been counted. */
   rate: RateState | null = null;
-  /** What the audit log says of a call beside its path, without secrets. */
+  /** Detail for the audit log beside the path, without secrets. */
   auditDetail: JsonObject = {};
   newTenantId: string | null = null;
   /** The job that the request is to queue; null: none, or a batch. */
@@ -62,13 +62,13 @@ export class Exchange {
     return this.id;
   }
 
-  /** The request queues this job. One id for both: then whatever names the job later names the request. */
+  /** The request queues this job. Both share one id, so later records of the job also identify the request. */
   queues(jobId: string): void {
     this.jobId = jobId;
     this.id ??= jobId;
   }
 
-  /** An answer whose body is already JSON text. */
+  /** Answers with a body that is already JSON text. */
   jsonText(status: number, body: string, extra?: AnswerHeaders): Response {
     const headers: Record<string, string> = {
       "content-type": JSON_TYPE,
@@ -85,7 +85,7 @@ export class Exchange {
     return this.jsonText(status, text, extra);
   }
 
-  /** An answer with bytes that nobody else is sent. `owner`: whose memory it takes, where that is not the caller's. */
+  /** Answers with bytes made for this caller alone. `owner`: the caller charged for the memory, if another one. */
   file(status: number, bytes: Uint8Array<ArrayBuffer>, extra: AnswerHeaders, owner = this.caller): Response {
     this.noteSize(bytes, owner);
     return this.body(status, bytes, extra);
@@ -110,7 +110,7 @@ export class Exchange {
     return this.json(error.status, toProblem(error, { code, param }), { ...extra, "content-type": PROBLEM_TYPE });
   }
 
-  /** An answer without a body, or with one that is not JSON. */
+  /** Answers without a body, or with one that is not JSON. */
   body(status: number, body: AnswerBody, extra: AnswerHeaders): Response {
     const headers = { "x-content-type-options": "nosniff", "x-request-id": this.requestId };
     return this.finish(status, body, headers, extra);

@@ -27,7 +27,7 @@ import type { Readiness } from "./readiness.ts";
 import { type BodyBounds, type JsonBody, RequestBodies } from "./request-body.ts";
 import type { MessageKind } from "./sending/acceptance.ts";
 
-/** The dependencies that any endpoint may need. An endpoint receives the dependencies of its own room separately. */
+/** The dependencies that any endpoint may need. An endpoint receives the dependencies of its own folder separately. */
 export interface DoorPorts extends ServiceAnswerPorts, OperatorGatePorts {
   readonly queue: Pick<FrontQueue, "admit" | "accept"> & IdempotencyKeys;
   /** Withdraws fallbacks whose message was refused. */
@@ -38,25 +38,25 @@ export interface DoorPorts extends ServiceAnswerPorts, OperatorGatePorts {
   /** Holds files that jobs send. */
   readonly contents: Pick<ContentStore, "put" | "remove">;
   readonly directory: TenantDirectory;
-  /** What operators did. */
+  /** The audit log of operators' calls. */
   readonly audit: AuditLog;
   readonly clock: Clock;
   readonly jobIds: JobIds;
   readonly telemetry: Telemetry;
-  /** Absent: nothing is traced. */
+  /** Absent: tracing is off. */
   readonly tracer?: Tracer;
-  /** Counts tenants' calls, for billing; absent: nobody does. Returns at once. */
+  /** Counts tenants' calls for billing; absent: they are not counted. Returns at once. */
   readonly usage?: { note(tenantId: string, queued: number): void };
-  /** Counts accepted jobs for those who watch; absent: nobody does. Returns at once. */
+  /** Counts accepted jobs for the live overview; absent: they are not counted. Returns at once. */
   readonly watched?: { noteAccepted(channel: ChannelName, jobs: number): void };
-  /** How many processes take requests at this address; they share the room for large bodies. Default 1. */
+  /** How many processes take requests at this address; they share the memory budget for large bodies. Default 1. */
   readonly processes?: number;
   /** Base address shown in the documentation; by default, the address that the request came to. */
   readonly publicUrl?: string | undefined;
   readonly version: string;
-  /** Operators and monitoring have a listener of their own (`Server.listenApart`), and their addresses are nowhere else. */
+  /** Operators and monitoring have their own listener (`Server.listenApart`), and their paths are served only there. */
   readonly isAdminApart?: boolean;
-  /** Which lines the log has beside errors; none if absent. */
+  /** Request log lines beside errors; none if absent. */
   readonly requestLog?: RequestLog;
 }
 
@@ -67,45 +67,45 @@ export interface RequestLog {
   readonly logsRequests: boolean;
 }
 
-/** What monitoring may ask about this process. */
+/** This process's answers to monitoring. */
 export interface ServiceAnswerPorts {
   readonly readiness: Pick<Readiness, "look">;
   /** The Prometheus text exposition of this process. */
   metricsText(): Promise<string>;
-  /** Who may read the metrics; programs on this machine if absent. */
+  /** Callers that may read the metrics; absent: programs on this machine. */
   readonly metricsReaders?: MetricsReaders;
-  /** Aborts when the process begins to stop: `/ready` then fails and load balancers turn elsewhere. */
+  /** Aborts when the process begins to stop: `/ready` then fails and load balancers pick other processes. */
   readonly whenDraining?: AbortSignal;
 }
 
-/** What a request was routed to. */
+/** The route of a request. */
 export interface Route {
-  /** In metrics and logs. */
+  /** Its label in metrics and logs. */
   readonly name: string;
   /** As declared, with `:name` for parameters; absent: none matched. */
   readonly path?: string;
   /** The first parts of the names that its body and query can have. */
   readonly members?: ReadonlySet<string>;
-  /** Whether nobody traces it, because monitoring asks all the time. */
+  /** Whether it is left out of traces, because monitoring polls it constantly. */
   readonly isProbe?: boolean;
 }
 
-/** What counting a request reads and writes of it. */
+/** The members of a request that counting it reads and writes. */
 type Counting = Pick<Exchange, "isCounted" | "rate">;
 
 /** Does one request's work. An exception becomes the error answer. */
 export type Work = (exchange: Exchange) => Response | Promise<Response>;
 
 /**
- * What every route goes through: request id, authentication, the rate window, error answers, metrics.
+ * The steps common to every route: request id, authentication, the rate window, error answers, metrics.
  *
  * Invariants:
- * F1. Every request is answered once. Errors are answered in JSON, to people who follow a link in a message with a page, and
- *     reveal nothing internal.
+ * F1. Every request is answered once. Errors are answered in JSON, or with a page to people who follow a link in a message,
+ *     and reveal no internals.
  * F2. Every authenticated `/v1` request is counted exactly once: by `queue.accept` if it queues a job and its body is small,
  *     otherwise by `queue.admit`, which may be before there is a request (`Exchange.isCounted`). Requests refused for a limit that
  *     this process knows of (`KnownLimits`) are not counted.
- * F3. A request over the limit is answered with 429 and nothing else, whatever else is wrong with it.
+ * F3. A request over the limit is answered with 429, whatever else is wrong with it.
  * F4. The body of a request refused for a limit is not read, unless the body is small and the limit was not known.
  */
 export class FrontDoor {
@@ -113,7 +113,7 @@ export class FrontDoor {
   readonly callers = new CallerAddresses();
   /** Headers that every HTML page and its assets carry in addition to their own. */
   readonly ofPages: AnswerHeaders;
-  /** By the channels that fallbacks may be on. */
+  /** Kinds of message by the channel that a fallback may use. */
   readonly messageKinds: ReadonlyMap<string, MessageKind>;
   readonly outages: OutageLog;
   private readonly operators: OperatorGate;
@@ -175,7 +175,7 @@ export class FrontDoor {
   }
 
   /**
-   * The tenant that the API key belongs to. Throws 401; and, once the request is counted, 403 where the key has not got the
+   * Returns the tenant that the API key belongs to. Throws 401; and, once the request is counted, 403 if the key lacks the
    * scope that the call needs.
    */
   async authenticate(exchange: Exchange, scope: Scope): Promise<Tenant> {
@@ -193,7 +193,7 @@ export class FrontDoor {
     return tenant;
   }
 
-  /** The parsed body. Throws an `ApiError` as `RequestBodies.json` does. */
+  /** Returns the parsed body. Throws an `ApiError` as `RequestBodies.json` does. */
   json(exchange: Exchange, bounds?: BodyBounds): Promise<JsonBody> {
     return this.bodies.json(exchange, bounds);
   }
@@ -203,24 +203,27 @@ export class FrontDoor {
     return this.bodies.jsonIfAny(exchange);
   }
 
-  /** The body, expanded if it is compressed. Throws an `ApiError` as `RequestBodies.decoded` does. */
+  /** Returns the body, expanded if it is compressed. Throws an `ApiError` as `RequestBodies.decoded` does. */
   decoded(exchange: Exchange): Promise<Uint8Array> {
     return this.bodies.decoded(exchange);
   }
 
-  /** The raw body. Throws an `ApiError` as `RequestBodies.bytes` does. */
+  /** Returns the raw body. Throws an `ApiError` as `RequestBodies.bytes` does. */
   bytes(exchange: Exchange, bytesMax?: number): Promise<Uint8Array> {
     return this.bodies.bytes(exchange, bytesMax);
   }
 
-  /** The tenant that the API key belongs to, and what the key allows; or null. It is in `X-API-Key`, or a Bearer token. */
+  /**
+   * Returns the tenant that the API key belongs to, and the key's scopes; or null. The key is in `X-API-Key`, or a Bearer
+   * token.
+   */
   findHolder({ request: { headers } }: Exchange): KeyHolder | null | Promise<KeyHolder | null> {
     const apiKey = headers.get("x-api-key") ?? readBearerToken(headers.get("authorization"));
     if (apiKey === null || apiKey === "" || apiKey.length > API_KEY_CHARS_MAX) return null;
     return this.ports.directory.byApiKey(apiKey);
   }
 
-  /** Does work that weighs as much as a body of so many bytes, without one. Throws an `ApiError` 429 or 503 if too much waits. */
+  /** Runs work that costs as much as a body of the given size. Throws an `ApiError` 429 or 503 if too much work is waiting. */
   inTurnOrRefused<T>(caller: Caller, bytes: number, work: () => T | Promise<T>): T | Promise<T> {
     this.bodies.refuseCrowd(caller, bytes);
     return this.bodies.inTurn(caller, bytes, work);
@@ -241,7 +244,7 @@ export class FrontDoor {
     exchange.isCounted = true;
   }
 
-  /** Counts a change of what is kept for the tenant. Throws 429 after too many, whatever the tenant's plan allows. */
+  /** Counts a change of the tenant's stored data. Throws 429 after too many, whatever the tenant's plan allows. */
   admitChange({ tenantId }: Tenant): void {
     const waitSeconds = this.changes.waitSeconds(tenantId);
     if (waitSeconds > 0) throw new ApiError("rate_limited", TOO_MANY_CHANGES, {}, waitSeconds);
@@ -279,8 +282,8 @@ export class FrontDoor {
   }
 
   /**
-   * The operator who calls. Throws 401 unless the request carries an operator's token or session, and 403 for a session that is
-   * used from elsewhere than our pages.
+   * Returns the operator who calls. Throws 401 unless the request carries an operator's token or session, and 403 for a session
+   * that is used from elsewhere than our pages.
    */
   requireOperator(exchange: Exchange): Operator {
     exchange.challenge = OPERATOR_CHALLENGE;
@@ -291,7 +294,7 @@ export class FrontDoor {
     return operator;
   }
 
-  /** Begins a session of the operator who has the token. Throws 401. */
+  /** Begins a session for the token's operator. Throws 401. */
   signIn(exchange: Exchange, token: string): { readonly operator: Operator; readonly session: string } {
     exchange.challenge = OPERATOR_CHALLENGE;
     return this.operators.signIn(token, () => this.callers.of(exchange.request));
@@ -311,7 +314,7 @@ export class FrontDoor {
   }
 }
 
-/** By the declared path: addresses hold secrets, and are as many as callers like. */
+/** Spans are named by the declared path: addresses contain secrets and are unbounded in number. */
 function spanName({ path }: Route, { method }: Request): string {
   const known = METHODS.has(method) ? method : "HTTP";
   return path === undefined ? known : `${known} ${path}`;
@@ -319,7 +322,7 @@ function spanName({ path }: Route, { method }: Request): string {
 
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
-/** In the words of OpenTelemetry's conventions for HTTP servers. */
+/** Uses the attribute names of OpenTelemetry's conventions for HTTP servers. */
 function endSpan({ span, caller, request, requestId }: Exchange, { path }: Route, { status }: Response): void {
   const tenantId = typeof caller === "string" ? undefined : caller.tenantId;
   span?.end({
@@ -342,7 +345,7 @@ const INTERNAL = new ApiError(500, "internal error");
 
 const OVER_LIMIT = new ApiError("rate_limited", "too many requests: wait for the seconds that Retry-After names");
 const TOO_MANY_CHANGES = `too many changes at once: ${CHANGES_PER_SECOND} a second are possible for long; wait for the seconds that Retry-After names`;
-/** Deliveries make room all the time; keys, which are counted by the hour, once an hour. */
+/** Deliveries free space continuously; idempotency keys are counted by the hour and freed once an hour. */
 const RETRY_SECONDS: Readonly<Record<QueueShare, number>> = { jobs: 5, bytes: 5, keys: 60 };
 
 function queueFull(what: QueueShare): ApiError {

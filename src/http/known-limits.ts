@@ -3,7 +3,7 @@ import type { QueueShare, RateState } from "../domain/jobs/queue.ts";
 import { remember } from "../domain/remember.ts";
 import type { Tenant } from "../domain/tenants/tenant.ts";
 
-/** Tenants that are remembered; of more, those that were refused longest ago are asked about again. */
+/** Tenants remembered. Beyond that, the tenant refused longest ago is forgotten and its limit looked up again. */
 const TENANTS_MAX = 10_000;
 /** A full queue may have room again at any moment. */
 const FULL_QUEUE_MS = 1_000;
@@ -23,8 +23,9 @@ interface Remembered<T> {
  * Remembers which tenants are over a limit, so their next requests are refused before their bodies are read and without asking
  * the queue again.
  *
- * K1. A window counts as used up no longer than the queue said, in whole seconds: after the number of seconds in Retry-After,
- *     the queue is asked again. Until then the window has no room, because nothing is ever taken out of a window.
+ * K1. A window counts as used up no longer than the queue said, in whole seconds: after the number of seconds in
+ *     Retry-After, the queue is asked again. Until then the window stays full, because counted requests are never removed from
+ *     it.
  * K2. Requests refused from here are not counted, so a tenant that keeps asking is let in as soon as one that waits.
  * K3. An entry stops applying when the limit changes, for example with a new plan.
  */

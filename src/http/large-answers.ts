@@ -1,6 +1,6 @@
 import { BodyRoom, type Caller, type RoomRefusals } from "./body-room.ts";
 
-/** Shorter answers are left to the runtime, which keeps them until they are read. */
+/** Shorter answers are left to the runtime, which buffers them until they are read. */
 export const LARGE_ANSWER_LENGTH = 256 * 1024;
 const PIECE_BYTES = 256 * 1024;
 
@@ -9,19 +9,20 @@ const SAID: RoomRefusals = {
   all: "the service has as many large answers under way as it has memory for: try again",
 };
 
-/** What is large of an answer that is made for one request alone. */
+/** The large body of an answer that is made for one request alone. */
 export interface LargeAnswer {
   readonly body: string | Uint8Array;
-  /** Whose memory it takes. */
+  /** The caller charged for the memory. */
   readonly caller: Caller;
 }
 
 /**
  * Answers that are large enough for a caller who does not read them to fill the memory with.
  *
- * L1. From the moment it is made until it has been read, or its connection is gone, each counts with its length in a room as
- *     `BodyRoom` has it. One that does not fit is refused: with 429 if the tenant's own fill its share, otherwise 503.
- * L2. It leaves in pieces, each when the caller has taken the one before.
+ * L1. From the moment it is made until it has been read, or its connection is gone, each counts with its length against a
+ *     budget like `BodyRoom`'s. An answer that does not fit is refused: with 429 if the tenant's own answers fill its share,
+ *     otherwise 503.
+ * L2. It is sent in pieces, each after the caller has read the previous one.
  */
 export class LargeAnswers {
   private readonly room: BodyRoom;
@@ -30,7 +31,7 @@ export class LargeAnswers {
     this.room = new BodyRoom(processes, SAID);
   }
 
-  /** The answer, which may only be sent to this request. Throws an `ApiError` 429 or 503. */
+  /** Returns the answer, to be sent to this request only. Throws an `ApiError` 429 or 503. */
   send(request: Request, { body, caller }: LargeAnswer, { status, headers }: Response): Response {
     const bytes = typeof body === "string" ? Buffer.from(body, "utf8") : body;
     const hold = this.room.open(caller);

@@ -29,7 +29,7 @@ import {
 import type { FrontDoor } from "./front-door.ts";
 import { type HeaderParameter, tenantIdParameter } from "./parameters.ts";
 
-/** The tenant itself, where it is the one who calls. */
+/** The calling tenant and its key. */
 export interface Self {
   readonly tenant: Tenant;
   readonly key: ApiKey;
@@ -38,7 +38,7 @@ export interface Self {
 interface ManagedCall<P, Q> {
   readonly door: FrontDoor;
   readonly exchange: Exchange;
-  /** Whose resource it is. There may be no such tenant if an operator calls. */
+  /** The resource's tenant. If an operator calls, it may not exist. */
   readonly tenantId: string;
   /** Null: an operator calls. */
   readonly self: Self | null;
@@ -46,10 +46,10 @@ interface ManagedCall<P, Q> {
   readonly query: ValuesOf<Q>;
 }
 
-/** What operators call for a tenant, and tenants for themselves. */
+/** A call that operators make for a tenant, and tenants for themselves. */
 interface Managed<P, Q, A extends Answers, B> {
   readonly method: Method;
-  /** What follows `/dash/api/tenants/{id}/` and `/v1/`. */
+  /** The path after `/dash/api/tenants/{id}/` and `/v1/`. */
   readonly path: string;
   /** Labels the tenant's call in metrics and logs. */
   readonly name: string;
@@ -65,7 +65,7 @@ interface Managed<P, Q, A extends Answers, B> {
   /** Beside the 404 of an operator who names no tenant. 422, 429: it queues a job; tenants' calls all have the latter. */
   readonly fails?: readonly (404 | 409 | 422 | 429)[];
   readonly effect?: Effect;
-  /** What a tenant's key must allow; by default as with every call of a tenant. */
+  /** The scope that a tenant's key needs; by default as for every tenant call. */
   readonly scope?: Scope;
   readonly audit?: AuditShown;
 }

@@ -1,11 +1,11 @@
 import type { Endpoint } from "./endpoint.ts";
 
-/** The first parts of the names that a call's body, query and path can have. */
+/** Returns the first parts of the names that a call's body, query and path can have. */
 export function memberNames({ params = {}, query = {}, documentedBody }: Endpoint): ReadonlySet<string> {
   return new Set([...Object.keys(params), ...Object.keys(query), ...membersIn(documentedBody?.schema)]);
 }
 
-/** The members of an object that the schema allows, in any of its alternatives. */
+/** Returns the members of an object that the schema allows, in any of its alternatives. */
 export function membersIn(schema: unknown): readonly string[] {
   if (typeof schema !== "object" || schema === null) return [];
   const properties: unknown = Reflect.get(schema, "properties");

@@ -5,9 +5,9 @@ import { BearerToken } from "./bearer-token.ts";
 import type { Exchange } from "./exchange.ts";
 
 /**
- * Who may read `/metrics`: holders of the token (`token`), programs on this machine at an address that others reach, too
- * (`this-machine`), or everyone who can reach the address: one of this machine alone (`everybody-here`), or any (`everybody`).
- * `nobody`: the metrics are served elsewhere.
+ * Callers that may read `/metrics`: holders of the token (`token`), programs on this machine although others reach the address
+ * too (`this-machine`), or every caller that can reach the address, a loopback one (`everybody-here`) or any (`everybody`). The
+ * last value means that the metrics are served elsewhere.
  */
 export type MetricsReaders =
   | { readonly kind: "token"; readonly token: string }
@@ -17,8 +17,8 @@ export type MetricsReaders =
 const FORWARDING = ["forwarded", "via", "x-forwarded-for", "x-real-ip"];
 
 /**
- * Without a token, web pages read nothing: neither as their browser says, nor under a name of their own that has come to resolve
- * to this machine (DNS rebinding). At an address that other machines reach, scrapers use any name, so only the former is refused.
+ * Without a token, web pages are refused: by the browser's request headers, and by a `Host` that was made to resolve to this
+ * machine (DNS rebinding). At an address that other machines reach, scrapers use any name, so only the headers are checked.
  */
 export class MetricsGate {
   private readonly token: BearerToken | null;

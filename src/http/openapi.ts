@@ -41,7 +41,7 @@ export function openApiDocument(
   { version, publicUrl }: { readonly version: string; readonly publicUrl: string },
 ): object {
   const components = new Components();
-  // This app serves nothing: the plugin only reads its routes.
+  // This app serves no requests: the plugin only reads its routes.
   const described = new Elysia();
   for (const endpoint of endpoints) {
     described.route(endpoint.method, formatPath(endpoint), () => "", {
@@ -162,7 +162,7 @@ function describeOperation(endpoint: Endpoint, components: Components): JsonObje
   };
 }
 
-/** With the scope that a tenant's key needs. */
+/** Appends the scope that a tenant's key needs. */
 function joinDescription({ description, scope }: Endpoint): string | undefined {
   if (scope === undefined) return description;
   return `${description === undefined ? "" : `${description} `}Needs a key with the scope \`${scope}\`.`;
@@ -174,7 +174,7 @@ const SECURITY_OF: Readonly<Record<CallerKind, readonly string[]>> = {
   anyone: [],
 };
 
-/** The failures that every endpoint of this kind shares, plus its own. */
+/** Returns the failures that every endpoint of this kind shares, plus its own. */
 function listFailures(endpoint: Endpoint): Readonly<Record<number, Failure>> {
   const { caller, channel, documentedBody, fails = {} } = endpoint;
   const hasBody = documentedBody !== undefined;

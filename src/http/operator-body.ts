@@ -6,7 +6,7 @@ import type { FrontDoor } from "./front-door.ts";
 import type { BodyBounds } from "./request-body.ts";
 import { withNulls, withoutNulls } from "./schemas.ts";
 
-/** Of a body that is wrong: enough to say why. It may be wrong in as many places as a body has values. */
+/** Errors read from an invalid body, enough to explain it: there can be as many as the body has values. */
 const ERRORS_MAX = 100;
 const NAMES_MAX = 20;
 
@@ -80,7 +80,7 @@ function isUnknownField({ type }: ValueError): boolean {
   return type === ValueErrorType.ObjectAdditionalProperties;
 }
 
-/** Also what is wrong with each alternative of a member, such as an object that may be null. */
+/** Also yields the errors of each alternative of a member, such as an object that may be null. */
 function* everyError(errors: Iterable<ValueError>): Generator<ValueError> {
   for (const error of errors) {
     yield error;
@@ -92,7 +92,7 @@ function first<T>(all: Iterable<T>, count: number): readonly T[] {
   return Iterator.from(all).take(count).toArray();
 }
 
-/** What the field must be, taken from the schema's description. */
+/** Returns the field's requirement, taken from the schema's description. */
 function expectation({ schema, message }: ValueError): string {
   const expected: unknown = schema["description"];
   return typeof expected === "string" ? expected : lowerFirst(message);

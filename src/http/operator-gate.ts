@@ -11,13 +11,13 @@ const WRONG_TOKENS_MAX = 10;
 const CALLERS_MAX = 10_000;
 
 export interface OperatorGatePorts {
-  /** The root operator's. */
+  /** The root operator's token. */
   readonly operatorToken: string;
   /** The other operators. */
   readonly operators: OperatorDirectory;
   /** Sessions of operators in a browser. */
   readonly sessions: OperatorSessions;
-  /** Where browsers reach the service, if that is known. */
+  /** The address at which browsers reach the service, if known. */
   readonly publicUrl?: string | undefined;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
@@ -25,17 +25,17 @@ export interface OperatorGatePorts {
   readonly wrongTokens?: WrongTokens | null | undefined;
 }
 
-/** What processes behind one address tell each other. */
+/** The wrong tokens that processes behind one address share. */
 export interface WrongTokens {
   tell(caller: string): void;
   hear(listener: (caller: string) => void): void;
 }
 
 /**
- * Admits every request with an operator's token or session, always and at once: an attacker who guesses, perhaps behind the same
- * proxy, must not lock the operators out. Ten wrong tokens per minute of an address are counted; with each further one it is told
- * to wait, and nothing more is done for it. A request without a token is not a guess and is not counted, nor is a session that
- * is over: the pages that show it keep asking.
+ * Admits every request with an operator's token or session, always and at once: an attacker who guesses, perhaps behind the
+ * same proxy, must not lock the operators out. Ten wrong tokens per minute of an address are counted; every further one is
+ * answered with a wait and no other work. A request without a token is not a guess and is not counted, nor is an expired
+ * session: the pages that show it keep polling.
  */
 export class OperatorGate {
   private readonly root: OperatorAccount;
@@ -53,9 +53,9 @@ export class OperatorGate {
   }
 
   /**
-   * The operator whose token or session the request carries; the token decides where there are both. Throws 401, which says how
-   * long to wait after too many wrong tokens, 403 for a session that another site's page uses, or `UnavailableError` if it is not
-   * known at the moment whose token it is. `addressOf` finds the address the request came from.
+   * Returns the operator whose token or session the request carries; the token takes precedence. Throws 401, with the time to
+   * wait after too many wrong tokens, 403 for a session that another site's page uses, or `UnavailableError` if the token
+   * cannot be looked up at the moment. `addressOf` finds the address the request came from.
    */
   require(request: Request, addressOf: () => string | null): Operator {
     const token = readBearerToken(request.headers.get("authorization"));
@@ -67,7 +67,7 @@ export class OperatorGate {
     return account.operator;
   }
 
-  /** Begins a session of the operator who has the token. Throws as `require` does. */
+  /** Begins a session for the token's operator. Throws as `require` does. */
   signIn(token: string, addressOf: () => string | null): { readonly operator: Operator; readonly session: string } {
     const account = this.ofToken(token, addressOf);
     return { operator: account.operator, session: this.ports.sessions.begin(account, this.ports.clock.nowMs()) };
@@ -111,7 +111,7 @@ function unknownOperator(): ApiError {
   );
 }
 
-/** The network that counts as one caller: an IPv6 caller owns a whole /64. */
+/** Returns the network that counts as one caller: an IPv6 caller owns a whole /64. */
 export function toNetwork(address: string | null): string {
   const plain = address?.replace(/^::ffff:(?=\d+\.)/i, "") ?? "";
   if (!plain.includes(":")) return plain;
@@ -138,7 +138,7 @@ export class RecentFailures {
     return this.timesMs.size;
   }
 
-  /** How long the caller must wait before it may fail again, in ms; 0 if it may now. */
+  /** Returns the milliseconds that the caller must wait before it may fail again; 0 if it may now. */
   waitMs(caller: string, nowMs: number): number {
     const { windowMs, failuresMax } = this.options;
     const recent = this.recent(caller, nowMs);

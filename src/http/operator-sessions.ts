@@ -3,13 +3,13 @@ import type { OperatorAccount } from "../domain/tenants/operator.ts";
 import { ApiError } from "./api-error.ts";
 
 const SESSION_COOKIE = "waybill_session";
-/** The dashboard's pages and its API, and nothing else, get the cookie. */
+/** Browsers send the cookie to the dashboard's pages and its API only. */
 const COOKIE_PATH = "/dash";
 const SESSION_SECONDS = 12 * 60 * 60;
 const SESSION_CHARS_MAX = 300;
 const SESSION = /^v1\.([A-Za-z0-9_-]{1,100})\.(\d{1,15})\.([A-Za-z0-9_-]{43})$/;
 
-/** What a session says of itself. It is true only if the tag fits. */
+/** A session's claim. It is valid only if the tag fits. */
 interface Claim {
   readonly operatorId: string;
   readonly endsMs: number;
@@ -21,8 +21,8 @@ interface Claim {
  * sessions that another one began, and none is stored.
  *
  * The signature is HMAC-SHA-256 over the operator's id, the end, and the hash of the operator's token: once the operator is
- * deleted or the token is another, no session of it fits. The key is derived from a master key by HKDF-SHA-256 (RFC 5869), so a
- * reader of the registry, where the hashes are, cannot make sessions.
+ * deleted or the token is replaced, its sessions are invalid. The key is derived from a master key by HKDF-SHA-256 (RFC 5869),
+ * so a reader of the registry, where the hashes are, cannot make sessions.
  */
 export class OperatorSessions {
   private readonly keys: readonly Uint8Array[];
@@ -34,7 +34,7 @@ export class OperatorSessions {
     );
   }
 
-  /** A session that begins now. */
+  /** Creates a session that begins now. */
   begin({ operator: { id }, tokenHash }: OperatorAccount, nowMs: number): string {
     const [key] = this.keys;
     if (key === undefined) throw new Error("there is no key to sign sessions with");
@@ -43,7 +43,9 @@ export class OperatorSessions {
     return `v1.${id}.${endsMs}.${tag.toString("base64url")}`;
   }
 
-  /** The operator whose session the request carries; null: it carries none, or it is over. `find` finds an operator by its id. */
+  /**
+   * Returns the operator whose session the request carries; null: none, or an expired one. `find` looks up an operator by id.
+   */
   findOperator(request: Request, nowMs: number, find: (id: string) => OperatorAccount | null): OperatorAccount | null {
     const claim = parseClaim(request.headers.get("cookie"));
     if (claim === null || claim.endsMs <= nowMs) return null;
@@ -70,7 +72,7 @@ function parseClaim(cookies: string | null): Claim | null {
   return { operatorId, endsMs: Number(endsMs), tag: Buffer.from(tag, "base64url") };
 }
 
-/** The header that gives the browser a session, or takes it back (null). */
+/** Returns the header that sets the browser's session, or removes it (null). */
 export function sessionCookie(session: string | null, isSecure: boolean): string {
   const ages = session === null ? 0 : SESSION_SECONDS;
   const secure = isSecure ? "; Secure" : "";

@@ -6,8 +6,8 @@ const WINDOW_MS = 1_000;
 const LINES_MAX = 5;
 
 /**
- * Tells of requests that fail because a store is away: some of them each second, however many there are. What was left out is
- * counted in the next line, as `more`.
+ * Logs requests that fail because a store is unavailable: a few each second, however many fail. The next line counts the
+ * omitted ones as `more`.
  */
 export class OutageLog {
   private windowEndsMs = 0;

@@ -5,11 +5,11 @@ import type { FrontDoor } from "./front-door.ts";
 import type { HeaderParameter } from "./parameters.ts";
 
 /*
- * The pages that people see who are neither tenants nor operators: those who follow a link in a message, or open an address by
- * hand. They need no script and load nothing, so they work in every browser that a mail program may open.
+ * Pages for people who are neither tenants nor operators, who follow a link in a message or open an address by hand. They need
+ * no script and load no other file, so they work in every browser that a mail program may open.
  */
 
-/** The languages that pages are written in; the first is the one for everybody else. */
+/** The languages that pages are written in; the first is the default. */
 const LANGUAGES = ["en", "es"] as const;
 export type Language = (typeof LANGUAGES)[number];
 
@@ -40,7 +40,7 @@ function escaped(text: string): string {
 export interface PageContent {
   /** The page's title and its heading. */
   readonly title: string;
-  /** What follows the heading. */
+  /** The content after the heading. */
   readonly main: Markup;
 }
 
@@ -49,7 +49,7 @@ export function wantsPage(request: Request): boolean {
   return negotiator(request, "accept").mediaType(["application/json", "text/html"]) === "text/html";
 }
 
-/** The reader's preferred language among those that pages are written in. */
+/** Returns the reader's preferred language among those that pages are written in. */
 export function chooseLanguage(request: Request): Language {
   const known: string[] = [...LANGUAGES];
   const preferred = negotiator(request, "accept-language").language(known);

@@ -6,8 +6,8 @@ const VALUES_MAX = 50_000;
 const NESTING_MAX = 100;
 
 /**
- * Parses the bytes as JSON. Throws an `ApiError` 400. `makeRoom` is told how many values there are before they are made, and may
- * throw, too. Numbers in members that are passed on (`PASSED_ON`) keep their digits.
+ * Parses the bytes as JSON. Throws an `ApiError` 400. `makeRoom` receives the number of values before they are created, and may
+ * also throw. Numbers in members that are passed on (`PASSED_ON`) keep their digits.
  */
 export function parseJson(
   bytes: Uint8Array,
@@ -24,8 +24,8 @@ export function parsePassedOn(bytes: Uint8Array): unknown {
 }
 
 /**
- * Members whose values are the caller's own, and reach a reader or a provider: placeholders' values, parameters, passes. Numbers
- * elsewhere are ours, and calculated with.
+ * Members whose values belong to the caller and reach a reader or a provider: placeholders' values, parameters, passes. Other
+ * numbers are used in calculations.
  */
 const PASSED_ON: ReadonlySet<string> = new Set([
   "data",
@@ -39,7 +39,7 @@ const PASSED_ON: ReadonlySet<string> = new Set([
   "action",
 ]);
 
-/** With plain numbers outside what is passed on. */
+/** Converts numbers outside the passed-on members to plain ones. */
 function rounded(value: Json): Json {
   if (isExactNumber(value)) return Number(value.rawJSON);
   if (isJsonArray(value)) return value.map(rounded);
@@ -83,10 +83,10 @@ interface Cost {
 }
 
 /**
- * Counts the values of a text, or reports what makes it too costly to parse. It runs before the parser does: a megabyte of nested or empty
- * containers can be sent in milliseconds, but blocks the whole process for many times as long while it is parsed, validated and
- * serialized again. Values are counted by commas and opening brackets. The scan stops at the first bound exceeded; it does not
- * check whether the text is JSON.
+ * Counts the values of a text, or reports why it is too costly to parse. It runs before the parser does: a megabyte of nested
+ * or empty containers can be sent in milliseconds, but blocks the whole process for many times as long while it is parsed,
+ * validated and serialized again. Values are counted by commas and opening brackets. The scan stops at the first bound
+ * exceeded; it does not check whether the text is JSON.
  */
 export function costOfParsing(bytes: Uint8Array, valuesMax: number): "nesting" | "values" | Cost {
   let depth = 0;
@@ -110,7 +110,7 @@ export function costOfParsing(bytes: Uint8Array, valuesMax: number): "nesting" |
   return { values, isExact };
 }
 
-/** Past digits, points, and what begins an exponent or stands in it. */
+/** Returns the position past digits, points, signs and exponents. */
 function endOfNumber(bytes: Uint8Array, from: number): number {
   let at = from + 1;
   for (; at < bytes.length; at++) {

@@ -8,7 +8,7 @@ import type { Telemetry } from "../domain/telemetry.ts";
 export interface AwayPart {
   readonly part: string;
   readonly sinceMs: number;
-  /** For everybody to read: without addresses or secrets. */
+  /** The reason, for the public: without addresses or secrets. */
   readonly why?: string;
 }
 
@@ -22,7 +22,7 @@ export interface ReadinessState {
 export interface ReadinessOptions {
   /** The process is not ready unless all of these are available. */
   readonly needed: readonly ReadinessProbe[];
-  /** It is ready without these, and says that they are away. */
+  /** The process is ready without these, and reports them as unavailable. */
   readonly noticed?: readonly ReadinessProbe[];
   /**
    * Other unavailable parts, such as relays and the spam filter, that do not stop the work. They write their own logs and
@@ -39,7 +39,7 @@ const LOOK_MS = 2_000;
 
 /**
  * Tracks which parts are unavailable. It also probes on its own schedule, so the log and the gauge `part_up` show an outage
- * that no request asked about: one line when a part fails, one when it recovers.
+ * that no request noticed: one line when a part fails, one when it recovers.
  *
  * Probes never run concurrently, however many requests ask: a stranger's requests must not load a dependency.
  */

@@ -7,15 +7,15 @@ import type { Exchange } from "./exchange.ts";
 import { parseJson } from "./parse-json.ts";
 
 export interface JsonBody {
-  /** As received; of a compressed body, what it expands to. */
+  /** The body as received, expanded if it was compressed. */
   readonly bytes: Uint8Array;
   readonly value: unknown;
 }
 
-/** Bounds on a body, where they are not those of every call. */
+/** Bounds on a body that differ from the usual ones. */
 export interface BodyBounds {
   readonly bytesMax: number;
-  /** JSON values: members, elements and containers together; absent: as of every call. */
+  /** JSON values: members, elements and containers together; absent: the usual bound. */
   readonly valuesMax?: number;
   /**
    * Whether a body over `limits.requestBodyBytesMax` (undefined: one that could not be parsed) has a reason to be so long;
@@ -24,7 +24,7 @@ export interface BodyBounds {
   isAllowed?(value: unknown): boolean;
 }
 
-/** What a value of a parsed body takes beside its text: an array of empty ones takes 27 times as much as its text. */
+/** Memory of a parsed value beside its text: an array of empty values takes 27 times as much as its text. */
 const BYTES_PER_VALUE = 80;
 
 /** How a body is read piece by piece. */
@@ -41,7 +41,7 @@ interface ByteReader {
   cancel(): Promise<void>;
 }
 
-/** Longer bodies are processed one at a time, those of each caller in turn. */
+/** Longer bodies are processed one at a time, with callers taking turns. */
 const LARGE_BYTES = 1024 * 1024;
 
 /**
@@ -84,7 +84,7 @@ export class RequestBodies {
   private async parse(exchange: Exchange, bytes: Uint8Array, bounds?: BodyBounds): Promise<JsonBody> {
     const makeRoom = (values: number) => {
       const all = bytes.length + values * BYTES_PER_VALUE;
-      // A usual call has dozens of values, and is never kept out.
+      // A usual call has dozens of values and always fits.
       if (values * BYTES_PER_VALUE > SMALL_BODY_BYTES) this.openHold(exchange).growTo(all);
     };
     const parsed = async () =>
@@ -165,7 +165,7 @@ export class RequestBodies {
     const pieces = new BodyPieces(body.getReader(), bytesMax);
     const source = expand?.(pieces) ?? pieces;
     const watch = this.slow.watch(declared, () => void source.cancel().catch(() => undefined));
-    // What nothing has been written to yet takes no memory. An array that is moved when it grows leaves its former places.
+    // Memory takes effect only once it is written to. An array that moves as it grows would leave its old copies behind.
     const buffer = new ArrayBuffer(declared ?? 0, { maxByteLength: declared ?? bytesMax });
     const bytes = new Uint8Array(buffer);
     let length = 0;
@@ -201,7 +201,10 @@ export class RequestBodies {
   }
 }
 
-/** Whether the body needs reserved room: it is long, or its length is not declared. Compressed, it counts as is usual. */
+/**
+ * Whether the body needs reserved room: it is long, or its length is not declared. A compressed body is judged by its usual
+ * ratio.
+ */
 export function isLargeBody(exchange: Exchange): boolean {
   const declared = declaredLength(exchange);
   const { headers } = exchange.request;
@@ -209,7 +212,7 @@ export function isLargeBody(exchange: Exchange): boolean {
   return declared > (headers.has("content-encoding") ? SMALL_BODY_BYTES / USUAL_RATIO : SMALL_BODY_BYTES);
 }
 
-/** By which JSON shrinks under gzip. */
+/** The usual compression ratio of JSON under gzip. */
 const USUAL_RATIO = 8;
 
 /** Throws an `ApiError` 415 if the body has another encoding. */
@@ -236,7 +239,7 @@ function capacityFor(bytes: number, bytesMax: number): number {
   return Math.min(bytesMax, Math.ceil(bytes / step) * step);
 }
 
-/** No two rows of blanks meet in it: they could share a long one in as many ways as it is long. */
+/** No two runs of blanks are adjacent, because they could split a long one in as many ways as it has characters. */
 const JSON_TYPE = /^application\/json(?:\s*;\s*charset\s*=\s*"?utf-8"?)?\s*(?:;\s*)?$/i;
 
 function requireJsonType({ request: { headers } }: Exchange): void {
@@ -259,20 +262,20 @@ function tooSlow(): ApiError {
 
 /** A body may come in so many pieces, however small: each byte of a short one may come by itself. */
 const PIECES_FREE = 4096;
-/** Of a longer one, as many more as are usual: those of TCP and of proxies have hundreds of bytes. */
+/** A longer body may have more pieces at the usual size: those of TCP and of proxies have hundreds of bytes. */
 const PIECE_BYTES = 512;
-/** Nobody sends much in pieces shorter than that, */
+/** Legitimate senders rarely use pieces shorter than this, */
 const CRUMB_BYTES = 16;
-/** which more than this part of a hostile body's pieces are. */
+/** while more than this share of a hostile body's pieces are shorter. */
 const CRUMBS_MAX = 0.75;
 
 /**
  * The pieces that a body arrives in. Bun hands over each chunk of the transfer coding by itself, and that takes a microsecond
- * whatever its length: megabytes in chunks of one byte would hold up everybody else for seconds.
+ * whatever its length: megabytes in chunks of one byte would delay all other callers for seconds.
  *
  * P1. A body that comes in crumbs is refused when they are too many, and its connection is closed, with the rest unread.
- * P2. Another body in too many pieces is read once in a turn of the event loop: what comes meanwhile, Bun joins.
- * P3. No more than `bytesMax` are read, also of a compressed body that expands to nothing.
+ * P2. Any other body in too many pieces is read once per event loop iteration; Bun joins the pieces that arrive meanwhile.
+ * P3. No more than `bytesMax` are read, even of a compressed body that expands to zero bytes.
  */
 class BodyPieces implements ByteReader {
   private pieces = 0;
@@ -326,7 +329,7 @@ function expanded(pieces: BodyPieces): ByteReader {
   return compressed.pipeThrough(new DecompressionStream("gzip")).getReader();
 }
 
-/** A body that brings no bytes for this long is given up, */
+/** A body that makes no progress for this long is given up, */
 const BODY_STALL_MS = 10_000;
 /** as is one that takes longer than this plus the time its bytes need at the slowest tolerated rate. */
 const BODY_BASE_MS = 30_000;
@@ -396,15 +399,15 @@ function isLate({ startedMs, progressedMs, declared, received }: Watched, nowMs:
   return nowMs - startedMs > BODY_BASE_MS + (declared ?? received) / BODY_BYTES_PER_MS_MIN;
 }
 
-/** Pieces of one caller. More than the bodies for which it can have room: only work that needs none can be as much. */
+/** Pieces of one caller. More than its share of body memory allows: only work without a body can reach it. */
 const WAITING_MAX = 100;
 
 /**
  * Runs the work on large bodies (parsing, validation, serializing) one piece at a time, each in its own turn of the event loop.
  * Together they take at most a quarter of the process, and a small request waits for at most one piece.
  *
- * Each caller has a line of its own (a tenant, all operators, all strangers), and the lines take turns: however much one of them
- * sends, another's work waits for at most two pieces of it. `BodyRoom` bounds the bodies that wait.
+ * Each caller (a tenant, all operators, all strangers) has its own queue, and the queues take turns: however much one caller
+ * sends, another's work waits for at most two of its pieces. `BodyRoom` bounds the bodies that wait.
  */
 export class LargeBodies {
   private readonly turns: RestedTurns;
@@ -414,8 +417,8 @@ export class LargeBodies {
   }
 
   /**
-   * Throws an `ApiError` 429 or 503 if too much of the caller's waits. For work that nothing else bounds, before it is begun: half
-   * of a request cannot be taken back.
+   * Throws an `ApiError` 429 or 503 if the caller has too much work waiting. For work that has no other bound, before it
+   * begins: half a request cannot be undone.
    */
   refuseCrowd(caller: Caller): void {
     if (this.turns.waiting(toKey(caller)) >= WAITING_MAX) throw tooMuchWaits(caller);

@@ -2,7 +2,7 @@ import { type TSchema, Type, TypeGuard } from "@sinclair/typebox";
 import { NO_CONTROL_PATTERN } from "../domain/texts/control-characters.ts";
 import { isJsonObject } from "../domain/texts/json.ts";
 
-/** Schemas that several rooms build bodies and answers from. A schema's `$id` is its name in the document. */
+/** Schemas shared by the bodies and answers of several folders. A schema's `$id` is its name in the document. */
 
 export const Uuid = Type.String({ format: "uuid" });
 export const Timestamp = Type.String({ format: "date-time" });
@@ -26,12 +26,12 @@ export function oneLine(description: string, maxLength: number, minLength: numbe
 /** A member of a body that may be left out: null counts as absent. */
 export function optional(schema: TSchema) {
   const { description, ...unsaid } = schema;
-  // What is said of a member stands beside its alternatives; a schema with a name keeps what is said of it everywhere.
+  // A member's description goes beside its alternatives; a named schema keeps its own description everywhere.
   if (description === undefined || schema.$id !== undefined) return Type.Optional(Type.Union([schema, Type.Null()]));
   return Type.Optional(Type.Union([unsaid, Type.Null()], { description }));
 }
 
-/** Whether opens and clicks of an e-mail are tracked; who says nothing of one leaves it to the next. */
+/** Whether opens and clicks of an e-mail are tracked; an absent member falls back to the next level. */
 export function trackingSchema(description: string) {
   const of = (what: string) => Type.Optional(Type.Boolean({ description: what }));
   return Type.Object(
@@ -40,7 +40,7 @@ export function trackingSchema(description: string) {
   );
 }
 
-/** The value without members that the schema allows to be absent and that are null, where null says nothing of its own. */
+/** Returns the value without null members that the schema allows to be absent, unless null has a meaning of its own. */
 export function withoutNulls(schema: TSchema, value: unknown): unknown {
   if (TypeGuard.IsUnion(schema)) return schema.anyOf.reduce((left, one) => withoutNulls(one, left), value);
   if (TypeGuard.IsArray(schema) && Array.isArray(value)) {
@@ -49,7 +49,7 @@ export function withoutNulls(schema: TSchema, value: unknown): unknown {
   }
   if (!TypeGuard.IsObject(schema) || !isJsonObject(value)) return value;
   let copy: Record<string, unknown> | null = null;
-  // What is not declared may be a great deal, and is not looked at.
+  // Undeclared members may be many, and are skipped.
   for (const [name, declared] of Object.entries(schema.properties)) {
     if (!Object.hasOwn(value, name)) continue;
     const member = value[name];
@@ -63,7 +63,7 @@ export function withoutNulls(schema: TSchema, value: unknown): unknown {
   return copy ?? value;
 }
 
-/** The schema as the document shows it: with null where `withoutNulls` takes it for absent. */
+/** Returns the schema for the document: null is allowed where `withoutNulls` treats it as absent. */
 export function withNulls<S extends TSchema>(schema: S): S;
 export function withNulls(schema: TSchema): TSchema {
   if (TypeGuard.IsUnion(schema)) return { ...schema, anyOf: schema.anyOf.map((one) => withNulls(one)) };

@@ -7,7 +7,7 @@ import type { FrontDoor } from "./front-door.ts";
 
 /**
  * Serves every call of the operator API: checks token and role, and writes changes to the audit log, so no endpoint can forget
- * to. Throws an `ApiError` 401 or 403; rejects with an outage if the audit log cannot be written, and nothing is changed.
+ * to. Throws an `ApiError` 401 or 403; rejects with an outage if the audit log cannot be written; the change is then not made.
  */
 export async function serveOperator(
   door: FrontDoor,

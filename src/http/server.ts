@@ -42,7 +42,7 @@ export interface ListenAt {
   readonly isShared?: boolean;
 }
 
-/** The HTTP side of Waybill. Starts nothing. */
+/** Creates the HTTP side of Waybill, without starting it. */
 export function createServer(ports: DoorPorts, endpoints: readonly Endpoint[]): Server {
   const door = new FrontDoor(
     ports,
@@ -51,12 +51,12 @@ export function createServer(ports: DoorPorts, endpoints: readonly Endpoint[]): 
   const documented = [...endpoints, ...serviceEndpoints(door)];
   const all = [...documented, ...docsEndpoints(door, documented)];
   for (const { name: route, method } of all) {
-    // As of all counters that alerts are about: the first errors would not be seen in a series that begins with them.
+    // Alerts on a counter miss the first errors if its series begins with them.
     for (const status of ["500", "503"]) ports.telemetry.count("http_requests", { route, method, status }, 0);
   }
   const isApart = ports.isAdminApart === true;
   const main = new Site(door, isApart ? all.filter(({ path }) => !isOfOperators(path)) : all);
-  // A router of its own: whatever a path is spelled like, the public one has no route to an operator's address.
+  // A separate router: however a path is spelled, the public router has no route to an operator's address.
   const admin = new Site(door, isApart ? all.filter(({ path }) => isOfOperators(path) || PROBES.has(path)) : []);
   return {
     handle: main.answer,
@@ -177,7 +177,7 @@ class Listener {
     this.unanswered += 1;
     try {
       const answer = await this.answer(request);
-      // Whoever keeps connections opens the next one elsewhere, before this one is closed under a request (RFC 9112, 9.6).
+      // Clients with persistent connections reconnect elsewhere, before this connection closes under a request (RFC 9112, 9.6).
       if (this.ports.whenDraining?.aborted === true) answer.headers.set("connection", "close");
       return answer;
     } finally {
@@ -268,7 +268,7 @@ class Unrouted {
     return new Response(null, { status, headers: answered });
   }
 
-  /** Operator addresses reveal nothing to strangers, and a tenant's stray request counts like any other. */
+  /** Operator addresses are not revealed to strangers, and a tenant's stray request counts like any other. */
   private async guard(exchange: Exchange, path: string): Promise<void> {
     const isOperators = this.hasOperators && (path === "/dash/api" || path.startsWith("/dash/api/"));
     if (isOperators) return void this.door.requireOperator(exchange);

@@ -1,7 +1,7 @@
 import type { Done, Full, Invalid, InvalidCursor, Missing, Named } from "../domain/store-result.ts";
 import { ApiError, about } from "./api-error.ts";
 
-/** What a store did. Throws the `ApiError` for a result that is the same answer at every endpoint. */
+/** Returns a store's result. Throws the `ApiError` for a result that every endpoint answers alike. */
 export function requireResult<T>(result: Done<T> | Missing | Invalid | Full | InvalidCursor): T {
   switch (result.kind) {
     case "done":
@@ -17,7 +17,7 @@ export function requireResult<T>(result: Done<T> | Missing | Invalid | Full | In
   }
 }
 
-/** The 404 for something that does not exist, or is another tenant's. */
+/** Builds the 404 for a resource that does not exist, or belongs to another tenant. */
 export function noSuch(what: Named | "job" | "link" | "file"): ApiError {
   const text = what === "credentials" ? "there are no such credentials" : `there is no such ${what}`;
   return new ApiError(`no_such_${what}`, text);

@@ -4,12 +4,12 @@ import type { Tenant } from "../domain/tenants/tenant.ts";
 import type { JsonObject } from "../domain/texts/json.ts";
 import type { Acceptance } from "./sending/acceptance.ts";
 
-/** The templates of one channel: what an operator writes, what is stored, and what is shown. */
+/** The templates of one channel: their bodies, stored records and answers. */
 export interface TemplateKind<P extends TProperties = TProperties, R extends TemplateRecord = TemplateRecord>
   extends TemplateForm<R> {
   /** Members of the body that stores one, besides `channel`. */
   readonly members: P;
-  /** What ties them together, in JSON Schema's words: for the document, `accept` checks it. */
+  /** Constraints between the members as JSON Schema, for the document; `accept` checks them. */
   readonly ties?: SchemaOptions;
   /** An example of such a body, without `channel`. */
   readonly example: JsonObject;
@@ -21,12 +21,12 @@ export interface TemplateKind<P extends TProperties = TProperties, R extends Tem
     readonly example: JsonObject;
     /** How much work the preview is: about as much as a body of so many bytes. */
     weight(template: R, data: JsonObject): number;
-    /** What would be sent with these values. Throws an `ApiError` 400 that says why nothing could be. */
+    /** Renders the template with these values. Throws an `ApiError` 400 that says why it cannot be rendered. */
     render(tenant: Tenant, template: R, data: JsonObject): JsonObject | Promise<JsonObject>;
   };
-  /** Sends to one recipient; absent: the channel has no such thing. */
+  /** Test sends to one recipient; absent: the channel has none. */
   readonly test?: {
-    /** Of the body that names the recipient, with an example. */
+    /** Schema of the body that names the recipient, with an example. */
     readonly schema: TSchema;
     accept(tenant: Tenant, slug: string, body: JsonObject): Acceptance;
   };

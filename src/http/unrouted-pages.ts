@@ -11,7 +11,7 @@ const PLACES: readonly Place[] = [
   { path: "/dash", name: { en: "Operator dashboard", es: "Panel de operadores" } },
 ];
 
-/** The page at `/`. It links only to what this server serves, and names neither its version nor a tenant. */
+/** Builds the page at `/`. It links only to paths that this server serves, and reveals neither its version nor a tenant. */
 export function startPage(isServed: (path: string) => boolean): InLanguages<PageContent> {
   const places = PLACES.filter(({ path }) => isServed(path));
   return {

@@ -54,7 +54,7 @@ const EXAMPLE = {
 const TIME = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?Z)?$/;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** A UTC day or time, as unix milliseconds: of a day, its beginning; for `to`, its end. */
+/** Parses a UTC day or time to unix milliseconds: a day means its beginning or, for `to`, its end. */
 function timeParameter(name: "from" | "to", description: string): QueryParameter<number | null> {
   return {
     description,
@@ -72,7 +72,7 @@ function timeParameter(name: "from" | "to", description: string): QueryParameter
   };
 }
 
-/** What a row names. No name has a control character, and PostgreSQL takes no NUL. */
+/** Reads a name to filter by. No name has a control character, and PostgreSQL refuses NUL. */
 function nameParameter(name: "operator" | "tenant" | "action", description: string): QueryParameter<string | null> {
   return {
     description,
@@ -85,7 +85,7 @@ function nameParameter(name: "operator" | "tenant" | "action", description: stri
   };
 }
 
-/** `GET /dash/api/audit`: what operators did. */
+/** `GET /dash/api/audit`: the audit log. */
 export function auditEndpoint({ audit }: { readonly audit: Pick<AuditRepository, "page"> }): Endpoint {
   return operatorEndpoint({
     method: "GET",

@@ -104,7 +104,7 @@ export class AuditRepository implements AuditLog {
           .where(eq(audit.id, id)),
       );
     } catch (error) {
-      // The row stays, and says that the end of the call is not known.
+      // The row stays, with the call's end unknown.
       telemetry.count("audit_ends_lost");
       telemetry.log("error", "the end of a call could not be written to the audit log", {
         audit: id,

@@ -1,31 +1,31 @@
 import type { Clock } from "../domain/clock.ts";
 import { remember } from "../domain/remember.ts";
 
-/** What a tenant's own calls may leave in the audit log in a UTC day, by one process. */
+/** Rows that a tenant's own calls may add to the audit log per UTC day and process. */
 interface DayShare {
   readonly day: number;
-  /** Rows of their own that are left, of refused calls and of all others. */
+  /** Remaining rows, for refused calls and for all others. */
   left: Record<"refused" | "others", number>;
-  /** What calls are summed up by → the id of the row that stands for them. */
+  /** The key by which calls are summed up → the id of their common row. */
   readonly sums: Map<string, number>;
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** A refused call has changed nothing, and its body can name anything: it takes up to 2.4 KB. */
+/** A refused call has no effect, and its body can name anything: it takes up to 2.4 KB. */
 const ROWS_A_DAY = { refused: 100, others: 10_000 };
-/** Of more tenants, those that called longest ago have all of their share again. */
+/** Tenants remembered. Beyond that, the tenant with the oldest call is forgotten and gets its full share again. */
 const TENANTS_MAX = 10_000;
 
 /**
- * Bounds what a tenant leaves in the audit log: its calls have a row each, up to a share of the day; further ones are counted in one
- * row for each operation and status, so none goes without a row.
+ * Bounds a tenant's rows in the audit log: each call gets its own row up to a daily share; further ones are counted in one row
+ * per operation and status, so every call is recorded.
  */
 export class AuditShares {
   private readonly days = new Map<string, DayShare>();
 
   constructor(private readonly clock: Clock) {}
 
-  /** The row that a call is counted in, which ended so and has the row `id`; null: it keeps that one. */
+  /** Returns the common row in which the ended call with the row `id` is counted; null: it keeps its own. */
   sumFor(tenantId: string, { action, status, id }: { action: string; status: number; id: number }): number | null {
     const share = this.findShare(tenantId);
     const kind = status >= 400 && status < 500 ? "refused" : "others";

@@ -4,7 +4,7 @@ import { failure } from "../http/failures.ts";
 import { pathText } from "../http/parameters.ts";
 import { noSuch } from "../http/store-results.ts";
 
-/** Forbids everything but our own files. Frames hold messages, which the policy of the page binds, too. */
+/** Forbids everything but our own files. Frames contain messages, which inherit the page's policy. */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; frame-src 'self'; " +
   "frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
@@ -22,17 +22,17 @@ interface BundledFile {
   readonly zipped: Uint8Array<ArrayBuffer>;
 }
 
-/** The dashboard as browsers get it. */
+/** The dashboard as served to browsers. */
 interface Bundle {
   readonly page: string;
   readonly tag: string;
-  /** By the name that the page has for them, which changes with their content. */
+  /** Files by their name in the page, which changes with their content. */
   readonly files: ReadonlyMap<string, BundledFile>;
 }
 
 /**
- * `GET /dash`: the operators' page and its files, which hold no secrets and load nothing from other hosts. Their data comes from
- * `/dash/api`. They are bundled when the first browser asks, so a process whose dashboard nobody opens does not pay for it.
+ * `GET /dash`: the operators' page and its files, which contain no secrets and make no request to other hosts. Their data comes
+ * from `/dash/api`. They are bundled at the first request, so a process whose dashboard is never opened does not pay for it.
  */
 export function dashboardEndpoints(): readonly Endpoint[] {
   let bundle: Promise<Bundle> | null = null;

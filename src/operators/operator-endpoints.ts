@@ -58,7 +58,7 @@ const NAME_TAKEN = failure(
 
 type Operators = Pick<OperatorRepository, "create" | "all" | "delete">;
 
-/** `/dash/api/operators`: who may call this API. A token is shown once, when its operator is added. */
+/** `/dash/api/operators`: the operators, who may call this API. A token is shown once, when its operator is added. */
 export function operatorEndpoints({ operatorAccounts }: { readonly operatorAccounts: Operators }): readonly Endpoint[] {
   return [
     operatorEndpoint({

@@ -10,7 +10,7 @@ import { isoTime } from "../storage/postgres/iso-time.ts";
 import { type RegistryChanges, Undone } from "../storage/registry-changes.ts";
 import { operators } from "./tables.ts";
 
-/** All are in every process's memory. */
+/** Bound on the operators, all of which are in every process's memory. */
 const OPERATORS_MAX = 1_000;
 const TOKEN_BYTES = 32;
 const ID_BYTES = 12;
@@ -32,7 +32,7 @@ export interface NameTaken {
   readonly kind: "taken";
 }
 
-/** There are as many operators as there may be. */
+/** The maximum number of operators is reached. */
 export interface TooMany {
   readonly kind: "too_many";
   readonly max: number;
@@ -96,7 +96,7 @@ export class OperatorRepository {
     });
   }
 
-  /** What processes keep in memory. */
+  /** Returns the operators with their hashes, as processes keep them in memory. */
   withHashes(): Promise<readonly StoredOperator[]> {
     const { id, name, role, hash } = operators;
     return this.options.database.read((db) => db.select({ id, name, role, hash }).from(operators));
@@ -111,12 +111,12 @@ export class OperatorRepository {
   }
 }
 
-/** The stored form of a token. A fast hash suits a secret that nobody can guess. */
+/** The stored form of a token. A fast hash suits an unguessable secret. */
 export function operatorTokenHash(token: string): string {
   return createHash("sha256").update(token).digest("hex");
 }
 
-/** Whether the text has the form of an operator's own token; anything else needs no look-up. */
+/** Whether the text has the form of an operator's own token; other texts need no lookup. */
 export function isOperatorToken(text: string): boolean {
   return /^wbo_[A-Za-z0-9_-]{43}$/.test(text);
 }

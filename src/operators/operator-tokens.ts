@@ -4,7 +4,7 @@ import { isOperatorToken, operatorTokenHash, type StoredOperator } from "./opera
 
 export interface OperatorTokensOptions {
   read(): Promise<readonly StoredOperator[]>;
-  /** Whether the registry has answered lately enough for what is in memory to be used. */
+  /** Whether the registry has answered recently enough for the operators in memory to be used. */
   isTrusted(): boolean;
   /** An operator's token was used. */
   onUse(operatorId: string): void;
@@ -16,11 +16,11 @@ interface Known {
 }
 
 /**
- * The operators in memory. Tokens are known by their hashes: how long a look-up takes tells nothing about a token.
+ * The operators in memory. Tokens are known by their hashes: the duration of a lookup reveals no part of a token.
  *
  * Invariants:
- * O1. What is in force was read after every change that this process answered, and after every change that a poll of the
- *     registry found.
+ * O1. The operators in force were read after every change that this process answered, and after every change that a poll of
+ *     the registry found.
  * O2. After a change that could not be read, no token is accepted until a reading succeeds.
  */
 export class OperatorTokens implements OperatorDirectory {
@@ -41,7 +41,7 @@ export class OperatorTokens implements OperatorDirectory {
     return this.used(this.inMemory().byId.get(id));
   }
 
-  /** Puts the tokens as they are now into force. Rejects if they cannot be read. */
+  /** Puts the current tokens into force. Rejects if they cannot be read. */
   async refresh(): Promise<void> {
     const asked = (this.asked += 1);
     const all = await this.options.read();
@@ -55,7 +55,7 @@ export class OperatorTokens implements OperatorDirectory {
     };
   }
 
-  /** Puts a change into force. Never rejects: if it cannot be read, nothing is in force (O2). */
+  /** Puts a change into force. Never rejects: if it cannot be read, no token is in force (O2). */
   async takeChange(): Promise<void> {
     const asked = this.asked + 1;
     try {

@@ -47,8 +47,8 @@ export interface SandboxPorts {
 }
 
 /**
- * What reached the sandbox providers, and what devices logged about us. Without a sandbox these addresses answer 404, whatever
- * the query says: that is checked first.
+ * Messages that reached the sandbox providers, and complaints that devices logged. Without a sandbox these addresses answer 404
+ * before the query is checked.
  */
 export function sandboxEndpoints(
   { sandbox, deviceLog }: SandboxPorts,

@@ -26,7 +26,7 @@ const signInBody = Type.Object(
   { additionalProperties: false, examples: [{ token: "wbo_a1b2c3" }] },
 );
 
-/** Anybody may send it. */
+/** The body comes from unauthenticated callers. */
 const SIGN_IN: BodyBounds = { bytesMax: 4 * 1024, valuesMax: 10 };
 
 const FOREIGN_PAGE = failure(
@@ -75,7 +75,7 @@ function signInEndpoint(): Endpoint {
       503: OPERATOR_BODIES_CROWDED,
     },
     async handle(door, exchange) {
-      // Another site shall sign nobody in as somebody else.
+      // Another site must not sign a person in as somebody else.
       refuseOtherPages(exchange.request, door.ports.publicUrl);
       const { token } = await body.read(door, exchange, SIGN_IN);
       const { operator, session } = door.signIn(exchange, token.trim());
@@ -105,7 +105,7 @@ function signOutEndpoint(): Endpoint {
     method: "DELETE",
     operation: "signOut",
     summary: "End the session in this browser",
-    // It changes nothing but the browser, so who may only read can do it, too.
+    // It only affects the browser, so read-only operators may do it too.
     effect: "read",
     answers: {
       204: {
@@ -124,8 +124,8 @@ function signOutEndpoint(): Endpoint {
 const UNCACHED = { "cache-control": "no-store" } as const;
 
 /**
- * Whether the browser came by TLS, as far as anybody says: the page's own origin, a proxy, or the address that the service is
- * known by. That one says nothing of a listener of the operators' own.
+ * Whether the browser connected by TLS, according to the page's origin, a proxy, or the public address, which does not apply to
+ * a separate listener for operators.
  */
 function isSecure({ ports: { publicUrl, isAdminApart } }: FrontDoor, { request: { headers } }: Exchange): boolean {
   const isTls = (text: string | null | undefined): boolean => text?.trim().toLowerCase().startsWith("https") === true;

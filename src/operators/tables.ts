@@ -19,8 +19,8 @@ export const operators = pgTable(
 );
 
 /**
- * One row for each call of an operator that is no read, and for each change or several of a tenant (`AuditShares`). Names and ids are copies: a row outlives the operator and the tenant
- * that it names.
+ * One row per operator call that is not a read, and per change of a tenant, or several of them (`AuditShares`). Names and ids
+ * are copies: a row outlives the operator and the tenant that it names.
  */
 export const audit = pgTable(
   "audit",
@@ -32,13 +32,13 @@ export const audit = pgTable(
     /** The operation's id in the API document. */
     action: text("action").notNull(),
     tenantId: slug("tenant_id"),
-    /** The rest of what the path names, such as a key's id. */
+    /** The other parts that the path names, such as a key's id. */
     target: text("target"),
     detail: json<JsonObject>("detail").notNull(),
-    /** Of the answer. Null: the call began, and nothing is known of its end. */
+    /** The answer's status. Null: the call began, and its end is unknown. */
     status: integer("status"),
     requestId: text("request_id").notNull(),
-    /** How many calls of a tenant it stands for. The previous release adds rows without it. */
+    /** The number of a tenant's calls that it represents. The previous release adds rows without it. */
     calls: integer("calls").notNull().default(1),
   },
   (table) => [

@@ -8,13 +8,13 @@ const CHECKSUM_CHARS = 4;
 const API_KEY = /^wb_[1-9A-HJ-NP-Za-km-z]{32}$/;
 const PREFIX_CHARS = "wb_".length + 4;
 
-/** A new API key: `wb_`, 28 random characters (164 bits), and a four-character checksum. */
+/** Creates an API key: `wb_`, 28 random characters (164 bits), and a four-character checksum. */
 export function newApiKey(random: Random): string {
   const secret = `wb_${randomText(random, SECRET_CHARS)}`;
   return secret + computeChecksum(secret);
 }
 
-/** A random id that reveals nothing, for example the id of a key. */
+/** Creates a random id without meaning, for example the id of a key. */
 export function randomText(random: Random, chars: number): string {
   // Bytes from here on are discarded: they would favour the first characters of the alphabet.
   const usableBelow = 256 - (256 % ALPHABET.length);
@@ -28,7 +28,7 @@ export function randomText(random: Random, chars: number): string {
   return text;
 }
 
-/** Whether the text has the form of one of our API keys; anything else needs no look-up. */
+/** Whether the text has the form of one of our API keys; other texts need no lookup. */
 export function isApiKey(text: string): boolean {
   return API_KEY.test(text);
 }
@@ -49,14 +49,14 @@ function computeChecksum(text: string): string {
   return checksum;
 }
 
-/** The part of a key that may be shown to tell keys apart; 140 bits stay secret. */
+/** Returns the displayable part of a key, which tells keys apart; 140 bits stay secret. */
 export function apiKeyPrefix(apiKey: string): string {
   return apiKey.slice(0, PREFIX_CHARS);
 }
 
 /**
- * The stored form of a key: its SHA-256 in hex. A fast hash suits a secret that nobody can guess, and the timing of a hash
- * look-up leaks nothing that helps to find a key.
+ * Returns the stored form of a key: its SHA-256 in hex. A fast hash suits an unguessable secret, and the timing of a hash
+ * lookup does not help to find a key.
  */
 export function apiKeyHash(apiKey: string): string {
   return createHash("sha256").update(apiKey).digest("hex");

@@ -7,12 +7,12 @@ import { soonestKeys } from "./soonest-keys.ts";
 import { keys } from "./tables.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** Keys that end later are nobody's concern yet, nor are those that nobody has used for so long. */
+/** Keys that expire later are not reported yet, nor are keys unused for this long. */
 const EXPIRY_MS = 30 * DAY_MS;
 const UNUSED_MS = 7 * DAY_MS;
 const KEYS_MAX = 50;
 
-/** Reads what operators should know of all tenants together. */
+/** Reads the conditions of all tenants that need an operator's attention. */
 export class AttentionRepository {
   constructor(
     private readonly database: Database,

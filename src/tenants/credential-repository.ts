@@ -22,11 +22,14 @@ export interface CredentialRepositoryOptions {
 /** Opening more secrets at once would block the thread for milliseconds. */
 const OPENED_AT_ONCE = 500;
 
-/** Tenants' own credentials, for any provider. What is read back holds no secret. */
+/** Tenants' own credentials, for any provider. Records that are read back contain no secret. */
 export class CredentialRepository implements CredentialStore {
   constructor(private readonly options: CredentialRepositoryOptions) {}
 
-  /** Whether they are used from now on: the tenant may use its own credentials on the channel. */
+  /**
+   * Stores credentials. Resolves to whether they are used from now on: the tenant must be allowed its own credentials on the
+   * channel.
+   */
   put({ place, text }: Secret, channel: ChannelName): Promise<CredentialsPut> {
     const { vault, changes, clock } = this.options;
     const { tenantId, kind } = place;
@@ -67,7 +70,7 @@ export class CredentialRepository implements CredentialStore {
     }
   }
 
-  /** Null: it does not open. */
+  /** Opens the sealed text; null if the vault refuses it. */
   private openText({ tenantId, kind, sealed }: Pick<typeof credentials.$inferSelect, "tenantId" | "kind" | "sealed">) {
     try {
       return this.options.vault.open({ tenantId, kind, field: "credentials" }, sealed);
@@ -107,7 +110,7 @@ export class CredentialRepository implements CredentialStore {
     });
   }
 
-  /** Null: of a channel that this release does not have. */
+  /** Null: the channel does not exist in this release. */
   private toRecord(
     row: typeof credentials.$inferSelect,
     allowCustom: readonly ChannelName[],

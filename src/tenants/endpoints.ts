@@ -40,14 +40,14 @@ interface EndpointPorts extends Omit<ErasurePorts, "suppressions" | "queue"> {
   readonly directory: Pick<TenantDirectory, "byId">;
 }
 
-/** What the room has to know of the channels. */
+/** The channels' parts that tenant endpoints need. */
 interface Channels {
   readonly channels: readonly ChannelName[];
   readonly kinds: readonly TemplateKind[];
   readonly credentialKinds: readonly CredentialKind[];
 }
 
-/** All endpoints of the room. */
+/** Returns all tenant endpoints. */
 export function tenantRoomEndpoints(
   ports: EndpointPorts,
   { channels, kinds, credentialKinds }: Channels,
@@ -68,7 +68,7 @@ export function tenantRoomEndpoints(
   ];
 }
 
-/** The room's part of the registry. */
+/** Builds the tenants' part of the registry. */
 export function tenantRegistry(
   tools: RegistryTools,
   { channels, kinds, credentialKinds, shards }: Channels & { readonly shards: number },

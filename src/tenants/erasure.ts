@@ -17,7 +17,7 @@ export interface ErasurePorts {
 }
 
 export interface Erasure {
-  /** Identifies the recipient to whoever has this registry's key, and to nobody else. */
+  /** Identifies the recipient only to holders of this registry's key. */
   readonly recipientHash: string;
   readonly erased: {
     readonly unfinishedJobs: number;
@@ -29,7 +29,7 @@ export interface Erasure {
   };
   /** Unfinished jobs that still wait for their end. */
   readonly unfinishedLeft: number;
-  /** False: the call is to be repeated. */
+  /** False: the call must be repeated. */
   readonly isComplete: boolean;
 }
 
@@ -40,9 +40,9 @@ const LOOK_MS = 200;
 /**
  * Erases a recipient with one tenant.
  *
- * The queue comes first, which from then on says that the recipient was erased, then the list of suppressions, which asks it about
- * late reports, then what a job leaves behind: nothing that a later step removed comes back from an earlier place, but for a
- * delivery that was in flight. Each step is safe to repeat, so the whole is.
+ * The queue comes first, and marks the recipient as erased; then the suppression list, which checks that mark on late reports;
+ * then the remains of jobs. In this order, removed data cannot return from an earlier store, except through a delivery that was
+ * in flight. Each step is safe to repeat, and so is the whole.
  */
 export async function eraseRecipient(
   { suppressions, queue, history, sandbox, recipients, clock }: ErasurePorts,
@@ -72,7 +72,7 @@ export async function eraseRecipient(
   });
 }
 
-/** What is left once the jobs have ended and are in the history, or have had the time for it. */
+/** Waits until the jobs have ended and are in the history, or the time is over; returns the unfinished ones. */
 async function settled(
   queue: JobErasure,
   { tenant, recipient, clock }: { readonly tenant: TenantRef; readonly recipient: string; readonly clock: Clock },

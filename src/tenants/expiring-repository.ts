@@ -8,11 +8,11 @@ import type { Vault } from "../storage/vault.ts";
 import { soonestKeys } from "./soonest-keys.ts";
 import { credentials, keys } from "./tables.ts";
 
-/** Listed of keys, and of credentials: neither pushes the other off. */
+/** Bound on the keys listed, and on the credentials: neither displaces the other. */
 const LISTED_MAX = 100;
-/** Credentials that are followed. */
+/** Bound on the credentials tracked. */
 const FOLLOWED_MAX = 20_000;
-/** Opened by one call; further ones by the next. */
+/** Credentials opened by one call; the next call continues. */
 const OPENED_MAX = 200;
 
 export interface ExpiringRepositoryOptions {
@@ -22,15 +22,15 @@ export interface ExpiringRepositoryOptions {
   readonly kinds: readonly CredentialForm[];
 }
 
-/** What one stored secret says about its end, as of its last change. */
+/** The expiry of one stored secret, as of its last change. */
 interface Known {
   readonly changedAtMs: number;
   readonly expiring: Expiring | null;
 }
 
 /**
- * Finds tenants' keys and credentials that expire. When credentials do is written in them, so each is opened once, and again
- * when it has changed; what is kept in memory is the date and the name.
+ * Finds tenants' keys and credentials that expire. The credentials' dates are inside the sealed text, so each is opened once,
+ * and again after a change; only the date and the name stay in memory.
  */
 export class ExpiringRepository {
   private known = new Map<string, Known>();
@@ -44,7 +44,10 @@ export class ExpiringRepository {
     return row?.all ?? 0;
   }
 
-  /** Soonest first; what has expired is listed if it is in use: credentials are, keys are not. */
+  /**
+   * Returns keys and credentials, soonest first. Expired credentials are included because they are still in use; expired keys
+   * are not.
+   */
   async expiring(before: Date): Promise<readonly Expiring[]> {
     const ofCredentials = [...(await this.credentials(before))].sort(bySoonest).slice(0, LISTED_MAX);
     return [...(await this.keys(before)), ...ofCredentials].sort(bySoonest);
@@ -57,7 +60,7 @@ export class ExpiringRepository {
     return soonest.map((key) => ({ kind: "api_key", ...key }));
   }
 
-  /** Those in use. */
+  /** Returns the credentials in use. */
   private async credentials(before: Date): Promise<readonly Expiring[]> {
     const forms = this.options.kinds.filter((kind) => kind.expires !== undefined);
     if (forms.length === 0) return [];
@@ -115,7 +118,7 @@ export class ExpiringRepository {
     return opened;
   }
 
-  /** Null: it does not expire, or nobody can read when. */
+  /** Null: it does not expire, or its date cannot be read. */
   private toExpiring({ kind, expires, show }: CredentialForm, tenantId: string, sealed: string): Expiring | null {
     if (expires === undefined) return null;
     try {

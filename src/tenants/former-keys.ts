@@ -14,7 +14,7 @@ export interface FormerKeysOptions {
 }
 
 /**
- * Knows the keys made before keys had a checksum, so an invented key of that form costs no look-up. If there are more than fit
+ * Knows the keys made before keys had a checksum, so an invented key of that form costs no lookup. If there are more than fit
  * in memory, any such key may be genuine.
  */
 export class FormerKeys {

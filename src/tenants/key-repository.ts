@@ -53,7 +53,7 @@ export class KeyRepository {
     });
   }
 
-  /** A new key is in no snapshot and in no cache of misses, since nobody has used it yet; so nothing is announced. */
+  /** A new key is unused, so no snapshot or cache of misses can contain it, and it needs no announcement. */
   private async insert(
     transaction: AnyDb,
     tenantId: string,

@@ -16,14 +16,14 @@ export interface LeavingTenantsOptions {
 }
 
 /**
- * What a deleted tenant keeps: its bills, and its classes of Google passes, which another tenant could change if they were
- * anybody's again.
+ * Tables that keep a deleted tenant's rows: its bills, and its classes of Google passes, which another tenant could otherwise
+ * claim and change.
  */
 const KEPT = ["token_movements", "google_classes"];
 /** Rows that one transaction removes. */
 const PIECE_ROWS = 1_000;
 
-/** Tenants that were deleted: their rows stay, everything that refers to them goes. */
+/** Deleted tenants: their own rows stay, all rows that refer to them are removed. */
 export class LeavingTenants {
   constructor(private readonly options: LeavingTenantsOptions) {}
 

@@ -9,12 +9,12 @@ export const planLimits = {
   snapshotStaleMsMax: 1_000,
 } as const;
 
-/** What a tenant may have of what it makes itself. Operators may go beyond. */
+/** Bounds on resources that a tenant creates itself. Operators may exceed them. */
 export const ownLimits = {
   keysMax: 100,
   templatesMax: 1_000,
   /** Every process that serves a tenant has all of its templates in memory. */
   templateBytesMax: 8 * 1024 * 1024,
-  /** What recipients, bounces and operators add does not count. */
+  /** Entries from recipients, bounces and operators do not count. */
   suppressionsMax: 1_000_000,
 } as const;

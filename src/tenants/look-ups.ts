@@ -5,7 +5,7 @@ export interface LookUpsOptions<T> {
   /** Looks names up. A name missing from the answer stands for `missing`. */
   read(names: readonly string[]): Promise<ReadonlyMap<string, PromiseSettledResult<T>>>;
   readonly missing: T;
-  /** Called for each name just before its callers get their answer. `isCurrent`: nothing outdated it meanwhile. */
+  /** Called for each name just before its callers get their answer. `isCurrent`: the name was not outdated meanwhile. */
   keep(name: string, value: T, isCurrent: boolean): void;
   /** Most names per call of `read`. */
   readonly batchMax: number;
@@ -19,7 +19,7 @@ interface LookUp<T> {
   readonly resolve: (value: T) => void;
   readonly reject: (error: unknown) => void;
   isCurrent: boolean;
-  /** It stands in for one that was outdated while it was read. */
+  /** Whether it repeats a read that was outdated while it ran. */
   isRepeat: boolean;
 }
 
@@ -27,13 +27,13 @@ interface LookUp<T> {
  * Collects requested names and looks them up in batches.
  *
  * An in-process database runs its statements on our thread. Looking up ten thousand names one by one would block all other work
- * until they are done; batches with a turn of the event loop after each do not.
+ * until they are done; batches with an event loop iteration after each do not.
  *
  * Invariants:
  * U1. One batch is read at a time, and all other waiting work gets its turn before the next one.
  * U2. Every caller is answered by a read that began after the last `outdate` of that name before the call. One that began
- *     earlier than a later `outdate` is repeated once: what is delivered after a change was answered follows the change.
- * U3. An outage fails all waiting callers: each would only discover the same, one timeout after the other.
+ *     earlier than a later `outdate` is repeated once: deliveries after a change was answered follow the change.
+ * U3. An outage fails all waiting callers, which would otherwise time out one after the other.
  */
 export class LookUps<T> {
   private readonly urgent = new Map<string, LookUp<T>>();
@@ -68,7 +68,7 @@ export class LookUps<T> {
 
   private async drain(): Promise<void> {
     this.isDraining = true;
-    // The first batch includes everything asked for in this turn.
+    // The first batch includes all names requested in this event loop iteration.
     await Promise.resolve();
     while (this.urgent.size + this.waiting.size > 0) {
       await this.readBatch();

@@ -2,18 +2,18 @@ import { Type } from "@sinclair/typebox";
 import { ApiError } from "../http/api-error.ts";
 import type { QueryParameter } from "../http/parameters.ts";
 
-/** The UTC month of a time (Unix ms), `YYYY-MM`. */
+/** Returns the UTC month of a time (Unix ms), `YYYY-MM`. */
 export function toMonth(ms: number): string {
   return new Date(ms).toISOString().slice(0, 7);
 }
 
-/** The months from one to another, both inclusive; none if the second is the earlier one. */
+/** Returns the months from one to another, both inclusive; none if the second is earlier. */
 export function monthsBetween(from: string, to: string): readonly string[] {
   const count = toIndex(to) - toIndex(from) + 1;
   return Array.from({ length: Math.max(0, count) }, (_, n) => monthAt(toIndex(from) + n));
 }
 
-/** The month after. */
+/** Returns the following month. */
 export function nextMonth(month: string): string {
   return monthAt(toIndex(month) + 1);
 }

@@ -32,7 +32,7 @@ export class PlanRepository {
   }
 }
 
-/** Null if there is a plan of this name. */
+/** Returns an error if there is no plan of this name, otherwise null. */
 export async function missingPlan(db: AnyDb, name: string): Promise<NoSuchPlan | null> {
   const isName = PLAN_NAME.test(name);
   const found = isName ? await db.select({ name: plans.name }).from(plans).where(eq(plans.name, name)) : [];

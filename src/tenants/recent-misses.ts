@@ -1,5 +1,5 @@
 /**
- * Remembers for a short while which names were not found, so repeating one costs nothing. Bounded: the oldest are forgotten
+ * Remembers for a short while which names were not found, so a repeated name costs no lookup. Bounded: the oldest are forgotten
  * first, because hostile callers never repeat a name.
  */
 export class RecentMisses {

@@ -17,7 +17,7 @@ export interface TenantRecord {
   readonly channels: readonly ChannelName[];
   readonly permissions: readonly Permission[];
   readonly allow_custom: readonly ChannelName[];
-  /** Of its e-mails; a member that is absent is true. */
+  /** Tracking of its e-mails; an absent member counts as true. */
   readonly tracking: TrackingChoice;
   /** Channels whose accepted messages wait. */
   readonly paused: readonly ChannelName[];
@@ -41,10 +41,10 @@ export interface TenantChange {
   readonly tokens?: number;
 }
 
-/** Those that are there, or also those that were deleted, who are still billed. */
+/** Existing tenants only, or also deleted ones, which are still billed. */
 export type WhichTenants = "present" | "ever";
 
-/** A tenant that leaves, and how far that is. */
+/** A deleted tenant, and the state of its removal. */
 export interface LeavingTenant {
   readonly tenantId: string;
   readonly shard: number;
@@ -52,7 +52,7 @@ export interface LeavingTenant {
   readonly isRemoved: boolean;
 }
 
-/** What an operator does to a tenant's jobs. `purge` ends those accepted so far. */
+/** An operator's controls over a tenant's jobs. `purge` ends the jobs accepted so far. */
 export type Steer = "pause" | "resume" | "hold" | "release" | "purge";
 
 export interface NewTenant extends TenantChange {
@@ -62,11 +62,11 @@ export interface NewTenant extends TenantChange {
 
 export interface KeyRecord {
   readonly key_id: string;
-  /** The first characters of the key, which distinguish keys. */
+  /** The first characters of the key, which tell keys apart. */
   readonly prefix: string;
   readonly name: string | null;
   readonly created_at: string;
-  /** To about a minute; null: never. */
+  /** The last use, to about a minute; null: never used. */
   readonly last_used_at: string | null;
   /** Null: it does not expire. */
   readonly expires_at: string | null;
@@ -75,7 +75,7 @@ export interface KeyRecord {
 
 export interface KeyOptions {
   readonly name?: string | null;
-  /** From then on, requests with the key are refused; null: it does not expire. */
+  /** The time from which requests with the key are refused; null: it does not expire. */
   readonly expiresAt?: Date | null;
   /** Null: all. */
   readonly scopes?: readonly Scope[] | null;
@@ -92,9 +92,9 @@ export interface NewKey {
   readonly api_key: string;
 }
 
-/** What of all tenants needs an operator's eye. */
+/** Conditions of all tenants that need an operator's attention. */
 export interface Attention {
-  /** How many tenants' deliveries are paused, and new sends are on hold, by channel; none: left out. */
+  /** Number of tenants with paused deliveries, and with new sends on hold, by channel; zeros are left out. */
   readonly paused: ReadonlyMap<ChannelName, number>;
   readonly held: ReadonlyMap<ChannelName, number>;
   /** API keys in use that expire within 30 days, by their names or first characters: the 50 that expire first. */
@@ -109,11 +109,11 @@ export interface TokenMovement {
   readonly created_at: string;
 }
 
-/** What an erasure has changed. */
+/** The changes that an erasure made. */
 export interface ErasedNames {
-  /** How many had the recipient's address. */
+  /** Number of rows with the recipient's address. */
   readonly rows: number;
-  /** The names with the address in whose place erased names are on the list now. */
+  /** The names with the address that erased names have replaced on the list. */
   readonly names: readonly string[];
 }
 
@@ -125,24 +125,27 @@ export interface SuppressionRegistry {
     address: string,
     reason: SuppressionReason,
   ): Promise<Done<SuppressionRecord> | Missing<"tenant">>;
-  /** The same for the tenant itself, within its share. */
+  /** The same on behalf of the tenant, within its share. */
   putOwnSuppression(
     tenantId: string,
     address: string,
     reason: SuppressionReason,
   ): Promise<Done<SuppressionRecord> | Missing<"tenant"> | Full>;
-  /** Whether the recipient was on the list, under whichever name. `reason`: for this one alone. */
+  /**
+   * Removes the recipient and resolves to whether it was on the list, under either name. `reason`: only if listed for this
+   * reason.
+   */
   deleteSuppression(
     tenantId: string,
     address: string,
     reason?: SuppressionReason,
   ): Promise<Done<boolean> | Missing<"tenant">>;
   /**
-   * Puts the recipient's erased name in its place on the list, for each topic, with the same reason; `isAdded`: for all messages
-   * also where the recipient was not on it.
+   * Replaces the recipient on the list by its erased name, for each topic, with the same reason; `isAdded`: adds it for all
+   * messages even if the recipient was not listed.
    */
   eraseSuppression(tenantId: string, address: string, isAdded: boolean): Promise<Done<ErasedNames> | Missing<"tenant">>;
-  /** Why the recipient of this very name is on the list, or null. */
+  /** Returns the reason for which exactly this name is on the list, or null. */
   suppressionReason(tenantId: string, address: string): Promise<SuppressionReason | null>;
   /** A tenant's list, or one recipient's part of it, ordered by address and topic. */
   suppressions(
@@ -161,7 +164,7 @@ export interface NoSuchPlan {
   readonly plan: string;
 }
 
-/** There is a tenant of this id, or was one that was deleted, or there is one of every id that was tried for the name. */
+/** The id belongs to an existing or a deleted tenant, or every id tried for the name is taken. */
 export interface TenantTaken {
   readonly kind: "taken";
   readonly by: "id" | "name" | "deleted";
@@ -187,21 +190,20 @@ export interface TenantRegistry extends SuppressionRegistry {
     cursor: string | null,
     limit: number,
     which?: WhichTenants,
-    /** Only those whose id or name has this part; null: all. */
+    /** Only tenants whose id or name contains this text; null: all. */
     find?: string | null,
   ): Promise<Done<Page<TenantRecord>> | InvalidCursor>;
   /**
-   * From then on there is no such tenant: its keys are refused and its jobs fail. What it has is removed afterwards. Safe to
-   * repeat.
+   * Deletes the tenant: its keys are refused and its jobs fail from then on. Its data is removed afterwards. Safe to repeat.
    */
   deleteTenant(tenantId: string): Promise<Done<LeavingTenant> | Missing<"tenant">>;
-  /** A tenant that was deleted. */
+  /** Finds a deleted tenant. */
   leavingTenant(tenantId: string): Promise<LeavingTenant | null>;
-  /** Tenants that were deleted and not removed, the first ones first. */
+  /** Returns deleted tenants that are not removed yet, earliest deletion first. */
   leavingTenants(limit: number): Promise<readonly LeavingTenant[]>;
-  /** Removes a piece of what a deleted tenant has in the registry. Resolves to whether nothing is left. */
+  /** Removes a piece of a deleted tenant's rows in the registry. Resolves to whether all rows are gone. */
   removeOfTenant(tenantId: string): Promise<boolean>;
-  /** Nothing is left of a deleted tenant anywhere, but for what it is billed for. */
+  /** Records that a deleted tenant's data is removed everywhere, except for its bills. */
   tenantRemoved(tenantId: string): Promise<void>;
   changeTenant(
     tenantId: string,
@@ -216,10 +218,10 @@ export interface TenantRegistry extends SuppressionRegistry {
 
   /** Returns the key itself, which cannot be read again. */
   createKey(tenantId: string, options?: KeyOptions): Promise<Done<NewKey> | Missing<"tenant">>;
-  /** The same for the tenant itself, within its share of keys. */
+  /** The same on behalf of the tenant, within its share of keys. */
   createOwnKey(tenantId: string, options: KeyOptions): Promise<Done<NewKey> | Missing<"tenant"> | Full>;
   keys(tenantId: string): Promise<AllOfTenant<KeyRecord>>;
-  /** `isOwn`: the tenant itself does it, and keeps a key that allows `manage`. */
+  /** `isOwn`: the tenant itself calls, and must keep a key with the scope `manage`. */
   revokeKey(
     tenantId: string,
     keyId: string,
@@ -233,13 +235,13 @@ export interface TenantRegistry extends SuppressionRegistry {
 
   /** Creates the template or replaces it. The caller has checked that its channel can render it. */
   putTemplate(tenantId: string, template: TemplateRecord): Promise<Done<TemplateRecord> | Missing<"tenant"> | Invalid>;
-  /** The same for the tenant itself, within its share of templates. */
+  /** The same on behalf of the tenant, within its share of templates. */
   putOwnTemplate(
     tenantId: string,
     template: TemplateRecord,
   ): Promise<Done<TemplateRecord> | Missing<"tenant"> | Invalid | Full>;
   template(tenantId: string, slug: string): Promise<Done<TemplateRecord> | Missing<"tenant" | "template">>;
-  /** Of all channels, ordered by slug. */
+  /** Returns the templates of all channels, ordered by slug. */
   templates(tenantId: string): Promise<AllOfTenant<TemplateRecord>>;
   deleteTemplate(tenantId: string, slug: string): Promise<Done | Missing<"tenant" | "template">>;
 
@@ -257,7 +259,7 @@ export interface TenantRegistry extends SuppressionRegistry {
   /** Keys and credentials in use that expire before then, or have expired; soonest first, a bounded number. */
   expiring(before: Date): Promise<readonly Expiring[]>;
 
-  /** Adds to what is stored. */
+  /** Adds to the stored counts. */
   addUsage(counts: readonly UsageCount[]): Promise<void>;
   usageCounts(query: UsageQuery): Promise<readonly UsageCount[]>;
   tokenUsage(query: UsageQuery): Promise<readonly TokenUsage[]>;

@@ -4,7 +4,7 @@ import { randomText } from "./api-key.ts";
 const BASE_CHARS_MAX = 56;
 const SUFFIX_CHARS = 6;
 
-/** A tenant's id made from its name; with `random`, one that is still free. */
+/** Derives a tenant's id from its name; with `random`, one that is still free. */
 export function slugFromName(name: string, random: Random | null): string {
   const base = name
     // An accented letter becomes the letter and its accents; the accents go with everything else that a slug cannot hold.

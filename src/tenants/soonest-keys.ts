@@ -2,7 +2,7 @@ import { asc, lte, type SQL, sql } from "drizzle-orm";
 import type { AnyDb } from "../storage/postgres/database.ts";
 import { keys } from "./tables.ts";
 
-/** Of a tenant: one that has many such keys hides nobody else's. */
+/** Keys per tenant, so that one tenant with many of them does not hide the others'. */
 const OF_TENANT_MAX = 3;
 
 export interface ExpiringKey {
@@ -12,7 +12,7 @@ export interface ExpiringKey {
   readonly expiresAtMs: number;
 }
 
-/** Of the keys that `where` asks for, which all expire: each tenant's first ones, soonest first. */
+/** Returns each tenant's first keys among those that match `where`, which all expire, soonest first. */
 export async function soonestKeys(db: AnyDb, where: SQL | undefined, limit: number): Promise<readonly ExpiringKey[]> {
   const place = sql<number>`row_number() OVER (PARTITION BY ${keys.tenantId} ORDER BY ${keys.expiresAt}, ${keys.id})`;
   const placed = db

@@ -3,10 +3,13 @@ import type { Steering } from "../domain/tenants/steering.ts";
 import type { tenants } from "../storage/tables.ts";
 import type { Steer } from "./registry.ts";
 
-/** A tenant's columns that hold what operators decided about its jobs. */
+/** A tenant's columns with the operators' decisions about its jobs. */
 type SteeringColumns = Pick<typeof tenants.$inferSelect, "paused" | "held" | "purgedBefore" | "resumedAt">;
 
-/** As the tenant in memory shows it; nothing for a tenant whose jobs nobody ever steered, as nearly all are. */
+/**
+ * Converts the columns to the form of the tenant in memory; empty for the great majority of tenants, whose jobs were never
+ * steered.
+ */
 export function readSteering(columns: SteeringColumns): { readonly steering?: Steering } {
   const { paused, held, purgedBefore, resumedAt } = columns;
   const [purges, resumes] = [Object.entries(purgedBefore), Object.entries(resumedAt)];
@@ -20,7 +23,7 @@ export function readSteering(columns: SteeringColumns): { readonly steering?: St
   return { steering };
 }
 
-/** The columns after an operator's step. */
+/** Returns the columns after an operator's step. */
 export function steered(
   columns: SteeringColumns,
   steer: Steer,
@@ -51,7 +54,7 @@ function without(some: readonly ChannelName[], others: readonly ChannelName[]): 
   return some.filter((channel) => !others.includes(channel));
 }
 
-/** A clock that was set back takes nothing back. */
+/** A clock that was set back does not undo earlier times. */
 function withTime(times: Readonly<Record<ChannelName, number>>, channels: readonly ChannelName[], nowMs: number) {
   return {
     ...times,

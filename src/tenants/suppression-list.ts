@@ -26,7 +26,7 @@ export interface SuppressionListPorts {
   readonly recipients: Pick<RecipientIndex, "erasedName" | "erasedNamesKey">;
 }
 
-/** The recipient of a job, as a link or a report names them; with the topic that it is about alone. */
+/** A job's recipient, as named by a link or a report; with a topic if it concerns that topic alone. */
 interface LinkedRecipient {
   readonly jobId: string;
   readonly recipient: string;
@@ -39,8 +39,8 @@ interface LinkedRecipient {
  * both under a keyed hash, its erased name. Calls take names on the list (`suppressionName`): an address, or with a topic.
  *
  * S1. The registry is written first: anything the index loses can be restored from there.
- * S2. After each change, the index is rewritten until the registry, asked again, still says the same. So of several concurrent
- *     changes, the one that writes the index last also learns what it should hold.
+ * S2. After each change, the index is rewritten until a second read of the registry gives the same result. So of several
+ *     concurrent changes, the last one to write the index has also read its final content.
  * S3. The index has the key of a tenant's erased names before it has one of these names.
  * S4. A queue that never had a shard's index hands out no job of that shard before `fill` has resolved to true.
  *
@@ -60,8 +60,8 @@ export class SuppressionList {
   }
 
   /**
-   * The same, and nothing is written to the registry where it says so already: strangers repeat it. The index is corrected all the
-   * same, because an earlier call may have died.
+   * The same, without a write to the registry if the entry exists: strangers can repeat this call. The index is corrected in
+   * any case, because an earlier call may have died.
    */
   async ensure(
     tenant: TenantRef,
@@ -79,7 +79,7 @@ export class SuppressionList {
     return put;
   }
 
-  /** The same for the tenant itself, within its share. */
+  /** The same on behalf of the tenant, within its share. */
   async putOwn(
     tenant: TenantRef,
     address: string,
@@ -90,7 +90,7 @@ export class SuppressionList {
     return put;
   }
 
-  /** The list no longer has the address itself. Returns how many entries did. */
+  /** Removes the address itself from the list. Returns how many entries had it. */
   async erase(tenant: TenantRef, address: string, isAdded: boolean): Promise<Done<number> | Missing<"tenant">> {
     const recipient = normaliseAddress(address);
     const { registry, recipients } = this.ports;
@@ -105,8 +105,8 @@ export class SuppressionList {
   }
 
   /**
-   * Whether the name was on the list, `reason`: for this one. The index is corrected even if it was not: an earlier call may have
-   * died.
+   * Removes the name and returns whether it was on the list; `reason`: only if listed for this reason. The index is corrected
+   * in any case, because an earlier call may have died.
    */
   async remove(
     tenant: TenantRef,
@@ -134,7 +134,7 @@ export class SuppressionList {
     const { queue } = this.ports;
     const { suppress } = observation;
     if (suppress === null) return queue.observe(tenant, observation);
-    // A report about a job that was never sent, perhaps a forged one, suppresses nobody.
+    // A report about a job that was never sent may be forged, and suppresses no recipient.
     const job = observation.known ?? (await queue.job(tenant, observation.jobId));
     if (job === null) return "unknown";
     const { jobId } = observation;
@@ -143,7 +143,7 @@ export class SuppressionList {
     if (stored.kind === "missing") return "unknown";
     const recipient = stored.value;
     await this.giveKey(tenant, recipient);
-    // Its words quote the address.
+    // The result's text quotes the address.
     const said = isErasedName(recipient) ? maskedResult(observation.result) : observation.result;
     const result = await queue.observe(tenant, { ...observation, result: said, suppress: { ...suppress, recipient } });
     // `observe` leaves the index alone if it already has the event, but otherwise writes it whatever an operator has done
@@ -169,9 +169,9 @@ export class SuppressionList {
   }
 
   /**
-   * Puts the recipient of a message on the list, long after it was sent, perhaps. Resolves to the name that it has there: one who was
-   * erased since has the erased name. That is asked afterwards, and an erasure says so before it looks through the list: whichever
-   * comes first, the address does not stay.
+   * Puts the recipient of a message on the list, perhaps long after it was sent. Resolves to its name on the list, the erased
+   * name if the recipient was erased since. The erasure mark is read after the write, and an erasure sets it before searching
+   * the list, so the address does not stay in either order.
    */
   private async putLate(
     tenant: TenantRef,
@@ -185,7 +185,7 @@ export class SuppressionList {
     if (isErasedName(stored) || !(await index.wasErasedSince(tenant, person, jobTimeMs(jobId)))) return done(stored);
     const erased = await registry.eraseSuppression(tenant.tenantId, person, false);
     if (erased.kind === "missing") return erased;
-    // What the erasure itself may have found in the registry.
+    // The erasure itself may already have replaced the entry in the registry.
     await this.agree(tenant, recipient);
     return done(recipients.erasedName(tenant.tenantId, recipient));
   }

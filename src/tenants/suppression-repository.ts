@@ -85,7 +85,7 @@ export class SuppressionRepository {
     return { record: toRecord(row), name: row.address, isNew: row.isNew };
   }
 
-  /** `reason`: only if it is there for this one. */
+  /** `reason`: only if listed for this reason. */
   delete(tenantId: string, address: string, reason?: SuppressionReason): Promise<Done<boolean> | Missing<"tenant">> {
     return this.database.write(async (transaction) => {
       if ((await tenantRow(transaction, tenantId)) === null) return missing("tenant");
@@ -115,7 +115,7 @@ export class SuppressionRepository {
         address: this.recipients.erasedName(tenantId, row.address),
       }));
       if (renamed.length > 0) await transaction.insert(suppressions).values(renamed).onConflictDoNothing();
-      // Also those that an earlier call renamed, after which it may have died.
+      // Includes entries that an earlier call renamed before it died.
       const listed = await transaction
         .select({ name: suppressions.address })
         .from(suppressions)
@@ -177,11 +177,12 @@ export class SuppressionRepository {
 }
 
 /*
- * The tenant's share is a number on its row, because nobody counts a million rows at each call. Whose row is taken off does not
- * matter: the list never has more than the share beside what others added. The row of the list is locked first, then the tenant's.
+ * The tenant's share is a number on its row, because counting a million rows at each call would be too slow. It does not matter
+ * whose entry is removed: beside the entries of others, the list never exceeds the share. The list's row is locked first, then
+ * the tenant's.
  */
 
-/** Whether there was room for one more. */
+/** Reserves one entry of the share; returns whether one was free. */
 async function takeRoom(transaction: AnyDb, tenantId: string): Promise<boolean> {
   const taken = await transaction
     .update(tenants)
@@ -198,7 +199,7 @@ async function giveRoom(transaction: AnyDb, tenantId: string): Promise<void> {
     .where(and(eq(tenants.id, tenantId), gt(tenants.ownSuppressions, 0)));
 }
 
-/** Of one recipient, by address or erased name: for all messages and for each topic. */
+/** Matches the entries of one recipient, by address or erased name: for all messages and for each topic. */
 function ofPerson(tenantId: string, address: string) {
   const { tenantId: tenant, address: name } = suppressions;
   // A topic follows behind a tab, which only a line break can follow: no address has controls.

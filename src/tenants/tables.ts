@@ -17,7 +17,7 @@ export const keys = pgTable(
     /** Null: it does not expire. */
     expiresAt: timestamp("expires_at", { withTimezone: true, mode: "date" }),
     lastUsedAt: timestamp("last_used_at", { withTimezone: true, mode: "date" }),
-    /** Null: all of them, as the previous release means it. */
+    /** Null: all scopes, as in the previous release. */
     scopes: text("scopes").array().$type<Scope[]>(),
   },
   (table) => [index("keys_by_tenant").on(table.tenantId)],
@@ -45,13 +45,15 @@ export const templates = pgTable(
     channel: text("channel").$type<ChannelName>().notNull(),
     /** The template's content, in the channel's own form. */
     body: json("body").notNull(),
-    /** Of the body as text: what bounds a tenant's templates. The database computes it, whichever release writes. */
+    /**
+     * Length of the body as text, which bounds a tenant's templates. The database computes it for every release that writes.
+     */
     bytes: integer("bytes").generatedAlwaysAs(sql`octet_length("body"::text)`),
   },
   (table) => [primaryKey({ columns: [table.tenantId, table.slug] })],
 );
 
-/** A template as it is read. */
+/** A template's columns for reading. */
 export const TEMPLATE_COLUMNS = { ...getTableColumns(templates), body: exactJson(templates.body) };
 
 /** Recipients that must not be sent to, by normalized address or erased name. The queue keeps an index of this list. */
@@ -66,7 +68,7 @@ export const suppressions = pgTable(
   (table) => [primaryKey({ columns: [table.tenantId, table.address] })],
 );
 
-/** Counted as requests are answered, by UTC month (`YYYY-MM`). Outlives its tenant: what a tenant used is still billed. */
+/** Usage, counted as requests are answered, by UTC month (`YYYY-MM`). Rows outlive their tenant: its usage is still billed. */
 export const usageCounts = pgTable(
   "usage_counts",
   {

@@ -18,13 +18,13 @@ const PIECE_BYTES_MAX = 128 * 1024;
 
 type TenantRow = Omit<typeof tenants.$inferSelect, "plan"> & { readonly plan: Plan };
 
-/** What belongs to one tenant. */
+/** The rows that belong to one tenant. */
 class Belongings {
   /** Values kept in memory, by the kind of row they came from. */
   private readonly values = new Map<TenantTable | StoredTemplates, Map<string, unknown>>();
   /** Sealed secrets by kind. */
   readonly sealed = new Map<string, string>();
-  /** Why the tenant cannot be read. */
+  /** The error that prevents reading the tenant. */
   error: unknown = null;
 
   add<V>(of: TenantTable<V> | StoredTemplates<V>, name: string, value: V): void {
@@ -43,11 +43,11 @@ export interface TenantReadingOptions {
   readonly database: Database;
   readonly vault: Vault;
   readonly clock: Clock;
-  /** What the channels add to a tenant. */
+  /** The channels' parts of a tenant. */
   readonly channels: TenantPart<ChannelMembers>;
 }
 
-/** Reads what belongs to a set of tenants in bounded pieces, with a turn of the event loop after each. */
+/** Reads the rows of a set of tenants in bounded pieces, with an event loop iteration after each. */
 export class TenantReading {
   private readonly belongings = new Map<string, Belongings>();
 

@@ -9,7 +9,7 @@ import type { LeavingTenant, TenantRegistry } from "./registry.ts";
 
 export interface TenantRemovalPorts {
   readonly registry: Pick<TenantRegistry, "leavingTenants" | "removeOfTenant" | "tenantRemoved">;
-  /** What people's devices said of themselves. */
+  /** The registrations of people's devices. */
   readonly devices: Pick<TenantRegistry, "removeOfTenant">;
   readonly queue: TenantQueueRemoval & Purging;
   readonly history: TenantHistory;
@@ -20,19 +20,19 @@ export interface TenantRemovalPorts {
 
 const ROUND_MS = 5_000;
 const TENANTS_MAX = 20;
-/** Pieces of one tenant in the registry that one round removes: others have their turn. */
+/** Pieces of one tenant in the registry that one round removes, so that other tenants get their turn. */
 const PIECES_MAX = 50;
-/** After this, no process knows the tenant any more: none accepts for it or takes reports about its messages. */
+/** After this, no process has the tenant in memory: none accepts jobs for it or reports about its messages. */
 const SETTLED_MS = 60_000;
 
 /**
- * Removes what deleted tenants leave behind.
+ * Removes the data of deleted tenants.
  *
- * R1. The queue comes first: its jobs fail by themselves, because their tenant is gone, and give back what they took. Then
- *     devices, whose rows name no tenant and are found by its passes, the registry and the history, and last the mark that says so.
- *     They wait for its last event to be in the history, which is removed once and for all.
- * R2. Every step looks at what is left and is safe to repeat: a process that dies here loses nothing, and several may work at
- *     the same time.
+ * R1. The queue comes first: its jobs fail by themselves, because their tenant is gone, and refund their charges. Then
+ *     follow devices, whose rows name no tenant and are found by its passes, the registry, the history, and last the mark of
+ *     the removal. These steps wait until its last event is in the history, which is removed once.
+ * R2. Every step checks what is left and is safe to repeat: the process may die at any point, and several may work at the
+ *     same time.
  */
 export class TenantRemovals {
   private readonly rounds: Repeated;
@@ -75,12 +75,12 @@ export class TenantRemovals {
     const { tenantId, shard, deletedAtMs } = leaving;
     const tenant = { tenantId, shard };
     if ((await queue.unfinishedJobs(tenant)) > 0) {
-      // Those that wait for a retry end now.
+      // Jobs that wait for a retry end now.
       await queue.hastenParked(tenant, channels);
       return;
     }
     if (clock.nowMs() - deletedAtMs < SETTLED_MS) return;
-    // However long the recorder is away.
+    // This waits however long the recorder is unavailable.
     if (await queue.hasUnrecorded(tenant)) return;
     for (const its of [devices, registry]) {
       for (let pieces = 0; !(await its.removeOfTenant(tenantId)); pieces += 1) if (pieces >= PIECES_MAX) return;

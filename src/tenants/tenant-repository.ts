@@ -45,7 +45,7 @@ export interface TenantRepositoryOptions {
   readonly database: Database;
   readonly changes: RegistryChanges;
   readonly shards: number;
-  /** Those of a new tenant that is given none. */
+  /** The default channels of a new tenant. */
   readonly channels: readonly ChannelName[];
   readonly clock: Clock;
   readonly random: Random;
@@ -135,7 +135,7 @@ export class TenantRepository {
     });
   }
 
-  /** Does nothing to channels that are so already; their pause is not taken to have ended anew. */
+  /** Leaves channels already in the wanted state unchanged; their pause does not count as ended anew. */
   steer(
     tenantId: string,
     steer: Steer,
@@ -186,7 +186,7 @@ export class TenantRepository {
   }
 }
 
-/** Who has the id that was asked for, or all that were tried for the name. */
+/** Returns the conflict over the requested id, or over all ids tried for the name. */
 async function takenBy(transaction: AnyDb, id: string | undefined): Promise<TenantTaken> {
   if (id === undefined) return { kind: "taken", by: "name" };
   return { kind: "taken", by: (await tenantRow(transaction, id)) === null ? "deleted" : "id" };
@@ -221,7 +221,7 @@ function toRecord(row: TenantRow): TenantRecord {
   };
 }
 
-/** Whether a text has another in it, in capitals or not. Unlike with `like`, no sign has a meaning of its own. */
+/** Matches texts that contain another one, ignoring case. Unlike with `like`, no character is special. */
 function holds(column: AnyColumn, part: string): SQL {
   return sql`position(lower(${part}) in lower(${column})) > 0`;
 }

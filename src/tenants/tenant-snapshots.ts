@@ -26,7 +26,7 @@ const SNAPSHOTS_MAX = 20_000;
 const KEYS_MAX = 50_000;
 const MISS_KEPT_MS = planLimits.snapshotStaleMsMax;
 const MISSES_MAX = 10_000;
-/** Most key look-ups in flight. More than this are a flood of invented keys. */
+/** Most key lookups in flight. More than this are a flood of invented keys. */
 const KEY_LOADS_MAX = 256;
 const KEYS_AT_ONCE = 128;
 /** On PGlite, reading this many ordinary tenants blocks the thread for about ten milliseconds. */
@@ -61,18 +61,18 @@ export interface TenantSnapshotsOptions {
 }
 
 /**
- * What this process remembers of tenants and their keys.
+ * This process's cache of tenants and their keys.
  *
  * Invariants:
  * S1. A tenant read from the registry is remembered, and served to later callers, only if it was not dropped since the read
  *     began.
  * S2. Every change committed after a read began drops that read's result: on a message from the feed, or at the next poll that
  *     began after the commit.
- * S3. Nothing is served from memory if the last answered poll was sent more than `TRUSTED_MS` ago.
+ * S3. The cache is not used if the last answered poll was sent more than `TRUSTED_MS` ago.
  * S4. A key maps to its tenant's snapshot object: when the snapshot is outdated, so are all keys of the tenant.
- * S5. All maps are bounded. Names that were not found have their own maps, so invented names evict nothing.
- * S6. A change of a plan drops nothing: the plans are read again, and replaced in all snapshots, including those being read
- *     meanwhile.
+ * S5. All maps are bounded. Names that were not found have their own maps, so invented names evict no real ones.
+ * S6. A change of a plan drops no entries: the plans are read again, and replaced in all snapshots, including those being
+ *     read meanwhile.
  */
 export class TenantSnapshots implements TenantDirectory {
   private readonly snapshots = new Map<string, Snapshot>();
@@ -184,7 +184,7 @@ export class TenantSnapshots implements TenantDirectory {
     }
   }
 
-  /** Whether the registry has answered lately enough for what is in memory to be served (S3). */
+  /** Whether the registry has answered recently enough for the cache to be used (S3). */
   get isTrusted(): boolean {
     return this.options.clock.monotonicMs() < this.trustedUntilMs;
   }
@@ -351,7 +351,7 @@ export class TenantSnapshots implements TenantDirectory {
     this.snapshots.delete(tenantId);
   }
 
-  /** Forgets entries that nobody has used for a while. */
+  /** Forgets entries that have not been used for a while. */
   private sweep(): void {
     const nowMs = this.options.clock.monotonicMs();
     if (nowMs - this.sweptAtMs < SWEEP_MS) return;

@@ -7,7 +7,7 @@ import { CHECKED_KEY_IDS } from "./key-repository.ts";
 import { keys } from "./tables.ts";
 import { TenantReading, type TenantReadingOptions } from "./tenant-reading.ts";
 
-/** Whose a key is. */
+/** A key's owner. */
 export interface KeyOwner {
   readonly key: ApiKey;
   readonly tenantId: string;
@@ -15,7 +15,7 @@ export interface KeyOwner {
   readonly expiresAtMs: number;
 }
 
-/** What changed since a version. */
+/** The changes since a version. */
 export interface TenantChanges {
   /** These are all changes up to this version. */
   readonly version: number;
@@ -38,7 +38,7 @@ export class TenantSource {
     this.database = options.database;
   }
 
-  /** Owners of keys by the hash of the key. */
+  /** Returns the owners of keys by the hash of the key. */
   async ownersOfKeys(hashes: readonly string[]): Promise<ReadonlyMap<string, KeyOwner>> {
     const rows = await this.database.read((db) =>
       db
@@ -72,7 +72,7 @@ export class TenantSource {
     return rows.map(({ hash }) => hash);
   }
 
-  /** The tenants that exist. A tenant that cannot be read, for example because its secrets do not open, fails alone. */
+  /** Returns the existing tenants. A tenant that cannot be read, for example because its secrets do not open, fails alone. */
   async tenants(tenantIds: readonly string[]): Promise<ReadonlyMap<string, PromiseSettledResult<Tenant>>> {
     const rows = await this.database.read((db) =>
       db

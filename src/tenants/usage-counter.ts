@@ -5,12 +5,12 @@ import type { Telemetry } from "../domain/telemetry.ts";
 import { toMonth } from "./month.ts";
 
 const FLUSH_MS = 5_000;
-/** Of one transaction. */
+/** Rows per transaction. */
 const ROWS_MAX = 500;
 /** Tenants and months in memory while the registry is away; more are not counted. */
 const COUNTED_MAX = 100_000;
 
-/** What a tenant did in a month, as one process has counted it since it last wrote it down. */
+/** A tenant's usage in a month, counted by one process since its last write. */
 export interface UsageCount {
   readonly tenantId: string;
   /** UTC, `YYYY-MM`. */
@@ -20,7 +20,7 @@ export interface UsageCount {
 }
 
 export interface UsageCounterOptions {
-  /** Adds to what is stored, in one transaction. Rejects with `TransportError` if it may have. */
+  /** Adds to the stored counts, in one transaction. Rejects with `TransportError` if the effect is unknown. */
   readonly store: { addUsage(counts: readonly UsageCount[]): Promise<void> };
   readonly clock: Clock;
   readonly telemetry: Telemetry;
@@ -41,7 +41,7 @@ export class UsageCounter {
     this.flushes = new Repeated(() => this.flush(), options.clock, FLUSH_MS);
   }
 
-  /** Counts an authenticated request of a tenant. `queued`: with how many new jobs it was answered. */
+  /** Counts an authenticated request of a tenant. `queued`: the number of new jobs in its answer. */
   note(tenantId: string, queued: number): void {
     const month = toMonth(this.options.clock.nowMs());
     const count = this.findCount(tenantId, month);
@@ -55,7 +55,7 @@ export class UsageCounter {
     this.flushes.start();
   }
 
-  /** Writes what is left. Safe to call twice. */
+  /** Writes the remaining counts. Safe to call twice. */
   async stop(): Promise<void> {
     await this.flushes.stop();
     await this.flush();

@@ -20,7 +20,7 @@ export interface TokenUsage {
   readonly charged: number;
   readonly givenBack: number;
   readonly toppedUp: number;
-  /** By operators. */
+  /** Tokens removed by operators. */
   readonly taken: number;
 }
 

@@ -22,7 +22,7 @@ export interface UsageRecord {
   readonly tokens_given_back: number;
   readonly tokens_topped_up: number;
   readonly tokens_taken: number;
-  /** Charged less given back; below 0 where more came back than the month charged. Operators' own movements are not in it. */
+  /** Charges minus refunds; below 0 if the month's refunds exceed its charges. Operators' own movements are not included. */
   readonly tokens_billed: number;
 }
 
@@ -34,7 +34,7 @@ export interface UsageParts {
   readonly events: readonly MonthlyEvents[];
 }
 
-/** One record a tenant and month, also for months without any use. */
+/** Returns one record per tenant and month, also for months without use. */
 export function usageRecords({ tenantIds, from, to }: UsageQuery, parts: UsageParts): readonly UsageRecord[] {
   const counts = new Map(parts.counts.map((one) => [toKey(one), one]));
   const tokens = new Map(parts.tokens.map((one) => [toKey(one), one]));

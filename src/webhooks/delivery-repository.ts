@@ -15,11 +15,11 @@ export interface DeliveryRepositoryOptions {
   readonly clock: Clock;
 }
 
-/** What calls came to. */
+/** The result of calls to a webhook. */
 export interface Note {
   readonly tenantId: string;
   readonly webhookId: string;
-  /** Of the webhook that was called. If it has another by now, a tenant has asked for something else since. */
+  /** The epoch of the webhook when it was called. If it differs by now, the tenant has changed the webhook since. */
   readonly epoch: number;
   readonly progress: Progress;
   readonly attempts: readonly Attempt[];
@@ -39,14 +39,14 @@ const LAST_NEWS = sql<number | null>`(
 )`.mapWith(webhookNews.id);
 const PAGE = 500;
 const DISABLED_MAX = 50;
-/** Operators are not told for longer. */
+/** How long operators see a disabled webhook. */
 const DISABLED_SHOWN_MS = 7 * 24 * 60 * 60 * 1000;
 
-/** What the process that calls webhooks reads and writes. Rejects with `UnavailableError` or `TransportError`. */
+/** Reads and writes of the process that calls webhooks. Rejects with `UnavailableError` or `TransportError`. */
 export class DeliveryRepository {
   constructor(private readonly options: DeliveryRepositoryOptions) {}
 
-  /** All that are enabled, of tenants of these shards. */
+  /** Returns all enabled webhooks of the tenants of these shards. */
   async ofShards(shards: readonly number[]): Promise<readonly SealedWebhook[]> {
     if (shards.length === 0) return [];
     const all: SealedWebhook[] = [];
@@ -58,7 +58,7 @@ export class DeliveryRepository {
     }
   }
 
-  /** All that are enabled, of these tenants. */
+  /** Returns all enabled webhooks of these tenants. */
   ofTenants(tenantIds: readonly string[]): Promise<readonly SealedWebhook[]> {
     return this.select(among(webhooks.tenantId, tenantIds), tenantIds.length * webhookLimits.webhooksPerTenantMax);
   }
@@ -83,7 +83,7 @@ export class DeliveryRepository {
     });
   }
 
-  /** What signs now, the current secret first. Throws `VaultError`. */
+  /** Returns the secrets that sign now, the current one first. Throws `VaultError`. */
   openSecrets({ tenantId, webhookId, secret, formerSecret, formerUntilMs }: SealedWebhook): readonly string[] {
     const { vault, clock } = this.options;
     const current = vault.open(secretPlace(tenantId, webhookId), secret);
@@ -91,7 +91,7 @@ export class DeliveryRepository {
     return [current, vault.open(formerSecretPlace(tenantId, webhookId), formerSecret)];
   }
 
-  /** The webhook as it is called, whether enabled or not; null: there is none. */
+  /** Finds a webhook, enabled or not; null: there is none. */
   one(tenantId: string, webhookId: string): Promise<SealedWebhook | null> {
     return this.options.database.read(async (db) => {
       const [row] = await db
@@ -105,7 +105,7 @@ export class DeliveryRepository {
     });
   }
 
-  /** Writes all of it down or nothing. Resolves to the webhooks that it was about: the others were changed or deleted. */
+  /** Stores all notes in one transaction. Resolves to the webhooks that were updated: the others were changed or deleted. */
   note(notes: readonly Note[]): Promise<ReadonlySet<string>> {
     return this.options.database.write(async (transaction) => {
       const noted = new Set<string>();
@@ -131,7 +131,7 @@ export class DeliveryRepository {
     await this.trim(of.webhookId);
   }
 
-  /** Removes attempts that are too many or too old. */
+  /** Removes surplus and old attempts. */
   async trim(webhookId: string): Promise<void> {
     const { database, clock } = this.options;
     const ofWebhook = eq(webhookAttempts.webhookId, webhookId);
@@ -150,7 +150,7 @@ export class DeliveryRepository {
     });
   }
 
-  /** Those that Waybill disabled within the last week, the latest 50. */
+  /** Returns the latest 50 webhooks that Waybill disabled within the last week. */
   disabled(): Promise<readonly DisabledWebhook[]> {
     const since = new Date(this.options.clock.nowMs() - DISABLED_SHOWN_MS);
     return this.options.database.read(async (db) => {
@@ -174,7 +174,7 @@ export class DeliveryRepository {
 async function noteOne(transaction: AnyDb, { webhookId, epoch, progress }: Note): Promise<boolean> {
   const rows = await transaction
     .update(webhooks)
-    // A process that was replaced while it called may say less than its successor.
+    // A process that was replaced during a call may report less progress than its successor.
     .set({
       ...toColumns(progress),
       position: sql`greatest(${webhooks.position}, ${progress.events.position}::bigint)`,

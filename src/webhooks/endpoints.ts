@@ -5,7 +5,7 @@ interface WebhookRegistry {
   readonly webhooks: WebhookRepository;
 }
 
-/** The room's part of the registry. */
+/** The webhooks' part of the registry. */
 export function webhookRegistry(tools: RegistryTools): WebhookRegistry {
   return { webhooks: new WebhookRepository(tools) };
 }

@@ -5,7 +5,7 @@ import { type Progress, type SealedWebhook, STREAMS, type Stream, selectNewsType
 /** A shard that this process holds. */
 export interface HeldShard {
   readonly shard: number;
-  /** Aborts when another process acts already. */
+  /** Aborts when another process has taken over the shard. */
   readonly lost: AbortSignal;
   isSurelyHeld(): boolean;
 }
@@ -19,12 +19,12 @@ export interface Held {
 export interface Followed {
   webhook: SealedWebhook;
   readonly held: Held;
-  /** The last event that can be read with everything before it, and the last one that is known of. */
+  /** The last event up to which the stream can be read without gaps, and the last known event. */
   mark: number;
   seen: number;
-  /** The last news that is stored, of those that it may be told of. */
+  /** The last stored news item that the webhook may receive. */
   newsMark: number;
-  /** What its last turn was about. */
+  /** The stream of its last turn. */
   lastTurn: Stream;
   isSettling: boolean;
   state: "idle" | "waiting" | "queued" | "running";
@@ -37,7 +37,7 @@ export interface Followed {
   isGone: boolean;
 }
 
-/** What its next call is about; null: there is nothing to tell. */
+/** Returns the stream of its next call; null: there is none. */
 export function nextStream(one: Followed): Stream | null {
   const { progress } = one.webhook;
   const behind = STREAMS.filter((stream) => {
@@ -52,7 +52,9 @@ export function getMark({ mark, newsMark }: Followed, stream: Stream): number {
   return stream === "events" ? mark : newsMark;
 }
 
-/** A webhook that is to be told of no news has none, but for what failed while it was: that is passed first. */
+/**
+ * Returns 0 for a webhook that does not subscribe to news, except for a failed call from before, which must be passed first.
+ */
 export function getNewsMark(webhook: SealedWebhook): number {
   const { newsMark, progress } = webhook;
   return selectNewsTypes(webhook).length === 0 ? (progress.news.retryThrough ?? 0) : newsMark;

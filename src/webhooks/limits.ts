@@ -12,39 +12,39 @@ export const webhookLimits = {
   /** Bytes of one call's body, unless a single event has more. */
   batchBytesMax: 256 * 1024,
 
-  /** From the look-up of the name to the answer's head. */
+  /** From the name lookup to the answer's head. */
   callTimeoutMs: 15 * SECOND_MS,
-  /** Calls in flight at a time: of a process, and of a tenant while half of the process's are free. */
+  /** Concurrent calls: of a process, and of a tenant while half of the process's are free. */
   callsMax: 256,
   tenantCallsMax: 4,
   /** How long a webhook calls before others have their turn. */
   turnMs: SECOND_MS,
-  /** From the begin of one turn to the next one for later events. */
+  /** From the start of one turn to the next one for later events. */
   paceMs: 500,
   /** Reads of the event store at a time. */
   readsMax: 2,
   /** Events read at a time for webhooks with smaller batches. */
   pageMin: 100,
 
-  /** After which a first, second, … failure is repeated; the last one from then on. */
+  /** Wait after the first, second, … failure; the last value applies from then on. */
   retryMs: [5 * SECOND_MS, 30 * SECOND_MS, 2 * MINUTE_MS, 10 * MINUTE_MS, 30 * MINUTE_MS, HOUR_MS],
-  /** How far from that, at random. */
+  /** Random variation of the wait, as a share of it. */
   jitter: 0.1,
   /** Bounds of what `Retry-After` may ask for. */
   retryAfterMsMin: 5 * SECOND_MS,
   retryAfterMsMax: DAY_MS,
-  /** A webhook that has taken nothing for this long is disabled. */
+  /** A webhook that has accepted no call for this long is disabled. */
   disableAfterMs: 3 * DAY_MS,
-  /** A repeat after a store was away. */
+  /** Wait after a store was unavailable. */
   outageMs: 5 * SECOND_MS,
 
-  /** How long the former secret signs, too. */
+  /** How long the former secret also signs. */
   formerSecretMs: DAY_MS,
   /** Attempts kept of each webhook, about; and of a second's calls, the last ones. */
   attemptsKeptMax: 500,
   attemptsPerNoteMax: 20,
   attemptsKeptMs: 7 * DAY_MS,
-  /** How far a position may move without a call before it is written down. */
+  /** How far a position may move without a call before it is stored. */
   unnotedMs: HOUR_MS,
 
   /** How often the webhooks of all shards held are read again, which finds what a lost announcement hid. */
@@ -55,12 +55,12 @@ export const webhookLimits = {
   /** How long calls in flight may go on when their shard is handed over. */
   closingMs: 500,
 
-  /** News of a transaction; of a tenant in memory; and transactions of different tenants at a time. */
+  /** News items per transaction; per tenant in memory; and concurrent transactions of different tenants. */
   newsAtOnce: 200,
   newsWaitingMax: 2_000,
   newsWritesMax: 4,
   newsLingerMs: 500,
-  /** How long news is kept, and how much of it for a tenant, about. The provider repeats a call for seven days. */
+  /** How long news items are kept, and about how many per tenant. The provider repeats a call for seven days. */
   newsKeptMs: 7 * DAY_MS,
   newsKeptMax: 20_000,
 

@@ -5,7 +5,7 @@ import type { TenantNews } from "../domain/tenants/tenant-news.ts";
 import { webhookLimits } from "./limits.ts";
 import type { Stream, Webhook } from "./webhook.ts";
 
-/** An event, or news, as it is told. */
+/** An event or a news item as a webhook receives it. */
 export interface Told {
   readonly id: number;
   readonly json: string;
@@ -16,7 +16,7 @@ interface StoredNews extends Pick<TenantNews, "type" | "atMs"> {
   readonly data: string;
 }
 
-/** The body of a call, and what is in it. */
+/** The body of a call and its range. */
 export interface Message {
   /** The same for every repeat of this content to this webhook. */
   readonly messageId: string;
@@ -27,8 +27,8 @@ export interface Message {
 }
 
 /**
- * Cuts a stream, oldest first, into calls: as many as the webhook takes at a time, and not much more than the bytes of a call. A
- * call that failed is cut again as it was: nothing behind `retryThrough` joins it.
+ * Splits a stream, oldest first, into calls of the webhook's batch size and about the byte limit of a call. A failed call is
+ * split as before: no item after `retryThrough` joins it.
  */
 export function* buildMessages(
   { webhookId, batchMax, progress }: Pick<Webhook, "webhookId" | "batchMax" | "progress">,
@@ -54,13 +54,13 @@ export function* buildMessages(
   }
 }
 
-/** News as it is told. `data` is the text of a JSON object. */
+/** Converts a news item to its form in a call. `data` is the text of a JSON object. */
 export function toldNews({ id, type, atMs, data }: StoredNews): Told {
   const head = JSON.stringify({ type, timestamp: new Date(atMs).toISOString() });
   return { id, json: `${head.slice(0, -1)},"data":${data}}` };
 }
 
-/** The body that a test by hand sends. */
+/** Builds the body of a manual test. */
 export function testMessage(webhookId: string, nowMs: number): { readonly messageId: string; readonly json: string } {
   const json = JSON.stringify({
     type: "webhook.test",
@@ -70,7 +70,7 @@ export function testMessage(webhookId: string, nowMs: number): { readonly messag
   return { messageId: `${webhookId}_test-${nowMs}`, json };
 }
 
-/** An event as it is told. */
+/** Converts an event to its form in a call. */
 export function toldEvent({ eventId, type, channel, jobId, result }: TenantEvent): Told {
   const failureClass = failureClassOfEvent({ channel, type, result });
   const time = new Date(eventTimeMs(eventId)).toISOString();

@@ -22,13 +22,13 @@ interface Waiting {
 
 interface Line {
   readonly waiting: Waiting[];
-  /** How much news waits. */
+  /** The number of waiting news items. */
   length: number;
 }
 
 /**
- * Stores tenants' news for their webhooks. A tenant has one transaction under way, and what comes in the meantime shares its
- * next one: a flood to one tenant costs one transaction at a time, and those of other tenants have their turns.
+ * Stores tenants' news for their webhooks. Each tenant has one transaction in flight; news that arrives meanwhile shares the
+ * next one. A flood to one tenant costs one transaction at a time, and other tenants take their turns.
  */
 export class NewsDesk implements TenantNewsDesk {
   private readonly lines = new Map<string, Line>();
@@ -40,7 +40,7 @@ export class NewsDesk implements TenantNewsDesk {
   async tell(news: readonly TenantNews[]): Promise<void> {
     const ofTenants = Map.groupBy(news, ({ tenantId }) => tenantId);
     const told = await Promise.allSettled(Array.from(ofTenants, ([tenantId, its]) => this.enter(tenantId, its)));
-    // Nothing is under way any more when the caller hears of it.
+    // All writes have ended before the caller learns of a failure.
     for (const one of told) if (one.status === "rejected") throw one.reason;
   }
 
@@ -50,7 +50,7 @@ export class NewsDesk implements TenantNewsDesk {
 
   private enter(tenantId: string, news: readonly TenantNews[]): Promise<void> {
     const line = this.lines.get(tenantId) ?? { waiting: [], length: 0 };
-    // What came in one call is taken whatever its length: its repeat would be as long.
+    // The items of one call are accepted however many they are: a repeat would have as many.
     if (line.length > 0 && line.length + news.length > webhookLimits.newsWaitingMax) {
       this.ports.telemetry.count("webhook_news", { result: "refused" }, news.length);
       return Promise.reject(new UnavailableError("too much news of one tenant waits to be stored"));
@@ -87,7 +87,7 @@ export class NewsDesk implements TenantNewsDesk {
     else this.turns.enter(tenantId, () => this.write(tenantId, line));
   }
 
-  /** Everybody who remembers the tenant reads it again then, so a flood is announced a few times a second. */
+  /** Every process that caches the tenant then reloads it, so a flood is announced only a few times a second. */
   private announceSoon(tenantId: string): void {
     if (this.unannounced.has(tenantId)) return;
     this.unannounced.add(tenantId);

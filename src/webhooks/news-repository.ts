@@ -24,12 +24,12 @@ const PIECES_MAX = 1_000;
 const TRIM_AFTER = 500;
 
 /**
- * What tenants are to hear of beside their events: the table `webhook_news`.
+ * Tenants' news beside their events: the table `webhook_news`.
  *
- * N1. A tenant's ids rise in the order in which its rows become visible: they are given under the lock of the tenant's row. So
- *     whoever was told through an id has missed nothing before it.
+ * N1. A tenant's ids rise in the order in which its rows become visible: they are given under the lock of the tenant's row.
+ *     So a webhook that has received an id has missed no earlier one.
  * N2. The same news is stored once, for as long as its row is kept.
- * N3. Only what one of the tenant's webhooks asks for is stored, also while that is disabled.
+ * N3. Only news that one of the tenant's webhooks subscribes to is stored, also while that webhook is disabled.
  */
 export class NewsRepository {
   private readonly untrimmed = new Map<string, number>();
@@ -60,8 +60,8 @@ export class NewsRepository {
   }
 
   /**
-   * Stores a tenant's news, all or nothing, in this order. Resolves to how many are new. Rejects with `TransportError` (effect
-   * unknown) or `UnavailableError`.
+   * Stores a tenant's news in one transaction, in this order. Resolves to how many are new. Rejects with `TransportError`
+   * (effect unknown) or `UnavailableError`.
    */
   async add(tenantId: string, news: readonly TenantNews[]): Promise<number> {
     const asking = await this.readWebhooks(tenantId);
@@ -102,7 +102,7 @@ export class NewsRepository {
       .from(webhooks)
       .where(eq(webhooks.tenantId, tenantId));
     const nowMs = this.options.clock.nowMs();
-    // Behind what was told even if the clock was put back and the rows are gone.
+    // After the last delivered id, even if the clock was set back and the rows are gone.
     let last = Math.max(stored?.last ?? 0, told?.last ?? 0);
     const rows = news.map(({ id: name, type, channel, atMs, data }) => {
       last = nextEventId(last, nowMs);
@@ -138,7 +138,7 @@ export class NewsRepository {
     this.options.telemetry.count("webhook_news", { result: "crowded_out" }, removed.length);
   }
 
-  /** What the webhook asks for of its tenant's news in the range, oldest first. Rejects with `UnavailableError`. */
+  /** Returns the tenant's news in the range that the webhook subscribes to, oldest first. Rejects with `UnavailableError`. */
   async after(
     { tenantId, ...asked }: Pick<Webhook, "tenantId" | "eventTypes" | "channels">,
     { afterEventId, throughEventId }: EventRange,

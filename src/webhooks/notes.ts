@@ -18,7 +18,7 @@ interface Waiting {
   resolve(isNoted: boolean): void;
 }
 
-/** Writes down what calls came to. What arrives during a write is written by the next one, together. */
+/** Stores the results of calls. Notes that arrive during a write share the next one. */
 export class Notes {
   private readonly waiting: Waiting[] = [];
   private readonly stopping = new AbortController();
@@ -27,8 +27,8 @@ export class Notes {
   constructor(private readonly ports: NotesPorts) {}
 
   /**
-   * Resolves to whether the note still was about the webhook as it is, once it is on disk; an outage is waited out. A process that
-   * dies before has its successor make the same calls again.
+   * Resolves once the note is on disk, to whether it still matched the webhook; outages are waited out. If the process dies
+   * before that, its successor repeats the calls.
    */
   write(note: Note): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<boolean>();
@@ -37,7 +37,7 @@ export class Notes {
     return promise;
   }
 
-  /** Gives up what is not written. */
+  /** Discards notes that are not written. */
   stop(): void {
     this.stopping.abort();
   }
@@ -62,7 +62,7 @@ export class Notes {
           error: String(error),
         });
         if (!isAway && some.length > 1) {
-          // One that cannot be written holds up no other.
+          // A note that cannot be written does not block the others.
           for (const one of some) await this.writeSome([one]);
           return;
         }

@@ -4,7 +4,7 @@ import { webhookLimits } from "./limits.ts";
 import type { EventRange, Place, Progress, Stream } from "./webhook.ts";
 
 /*
- * How a webhook gets on. Pure.
+ * A webhook's progress. Pure.
  *
  *   told ──call taken──▶ told, further on
  *     └────call failed─▶ waits ──due──▶ the same call again
@@ -12,18 +12,18 @@ import type { EventRange, Place, Progress, Stream } from "./webhook.ts";
  *                          └─410, or three days──▶ disabled ──enabled by the tenant──▶ told, from where it stopped
  */
 
-/** What is to be told next, of what is known to be stored. */
+/** Returns the next range to deliver, up to the last event known to be stored. */
 export function nextRange({ position, replay }: Place, mark: number): EventRange {
   return replay ?? { afterEventId: position, throughEventId: Math.max(position, mark) };
 }
 
-/** Everything of the stream through this id was told. */
+/** Records that the stream was delivered through this id. */
 export function told(progress: Progress, stream: Stream, id: number): Progress {
   const on = moved(progress, stream, id);
   return { ...on, ...WELL, [stream]: { ...on[stream], retryThrough: null } };
 }
 
-/** There is nothing of the stream to tell up to this id. If what had failed is in it, it is not wanted any more. */
+/** Records that the stream has no wanted item up to this id. A failed call in that range is no longer wanted. */
 export function passed(progress: Progress, stream: Stream, id: number): Progress {
   const { retryThrough } = progress[stream];
   return retryThrough !== null && retryThrough <= id ? told(progress, stream, id) : moved(progress, stream, id);
@@ -37,7 +37,7 @@ function moved(progress: Progress, stream: Stream, id: number): Progress {
   return { ...progress, [stream]: { ...place, replay: rest } };
 }
 
-/** A webhook whose receiver has refused nothing since its last success. */
+/** The state of a webhook without a failure since its last success. */
 export const WELL = {
   failures: 0,
   failingSinceMs: null,
@@ -45,7 +45,7 @@ export const WELL = {
   lastError: null,
 } as const satisfies Partial<Progress>;
 
-/** Why the answer is no success, or null. */
+/** Returns the reason why the answer is a failure, or null. */
 export function findFault(answer: WebhookAnswer): string | null {
   if (answer.kind === "failed") return answer.why;
   const { status } = answer;
@@ -53,7 +53,7 @@ export function findFault(answer: WebhookAnswer): string | null {
   return `the receiver answered ${status}${status >= 300 && status < 400 ? ": redirects are not followed" : ""}`;
 }
 
-/** A call through this id of the stream failed at `nowMs`. */
+/** Records that a call through this id of the stream failed at `nowMs`. */
 export function failed(
   progress: Progress,
   call: { readonly answer: WebhookAnswer; readonly stream: Stream; readonly lastId: number; readonly nowMs: number },
@@ -79,7 +79,7 @@ function waitMs(failures: number, answer: WebhookAnswer, nowMs: number, random: 
   return Math.round(planned * (1 - jitter + 2 * jitter * random.next()));
 }
 
-/** The wait that a `Retry-After` asks for (RFC 9110, 10.2.3: seconds or a date), or null. */
+/** Returns the wait that a `Retry-After` requests (RFC 9110, 10.2.3: seconds or a date), or null. */
 export function retryAfterMs(text: string | null, nowMs: number): number | null {
   if (text === null) return null;
   if (/^\d{1,9}$/.test(text)) return Number(text) * 1000;
@@ -87,14 +87,14 @@ export function retryAfterMs(text: string | null, nowMs: number): number | null 
   return Number.isNaN(atMs) ? null : Math.max(0, atMs - nowMs);
 }
 
-/** Goes on behind an event that it was not told of yet: what lies between, and what had failed in it, is left out. */
+/** Skips ahead to an event that was not delivered yet; the events in between, including failed ones, are left out. */
 export function skipped(progress: Progress, throughEventId: number): Progress {
   const skip = (place: Place): Place =>
     place.position >= throughEventId ? place : { position: throughEventId, replay: null, retryThrough: null };
   return { ...progress, ...WELL, events: skip(progress.events), news: skip(progress.news) };
 }
 
-/** Replays a range: what was told already is told again, once. What failed is cut anew. */
+/** Replays a range: delivered events are delivered again, once. A failed call is split anew. */
 export function replayed({ position }: Place, { afterEventId, throughEventId }: EventRange): Place {
   const anew = { position, replay: null, retryThrough: null };
   // Beyond the position, what is replayed and what comes next are one.

@@ -19,7 +19,7 @@ export interface SignedCall {
   readonly json: string;
   /** Unix ms of the call. */
   readonly atMs: number;
-  /** The first one is the current one; each signs. */
+  /** The current secret comes first; each of them signs. */
   readonly secrets: readonly string[];
 }
 

@@ -19,7 +19,7 @@ import type { DisabledReason } from "./webhook.ts";
 const eventId = (name: string) => bigint(name, { mode: "number" });
 const time = (name: string) => timestamp(name, { withTimezone: true, mode: "date" });
 
-/** Where tenants are told of their events, and how far that is. */
+/** Tenants' webhooks, with their progress. */
 export const webhooks = pgTable(
   "webhooks",
   {
@@ -35,11 +35,13 @@ export const webhooks = pgTable(
     secret: text("secret").notNull(),
     formerSecret: text("former_secret"),
     formerUntil: time("former_until"),
-    /** Grows with every change of its position or state that a tenant asks for: what a call in flight then says is out of date. */
+    /**
+     * Grows with every change of its position or state that a tenant asks for: the result of a call in flight is then outdated.
+     */
     epoch: integer("epoch").notNull(),
-    /** The event id through which it was told. */
+    /** The last delivered event id. */
     position: eventId("position").notNull(),
-    /** What is told again before that: ids in (after, through]. Null: nothing. */
+    /** The range being replayed: ids in (after, through]. Null: none. */
     replayAfter: eventId("replay_after"),
     replayThrough: eventId("replay_through"),
     /** The same of news. With a default, because the former release makes webhooks without it while this one starts. */
@@ -79,9 +81,9 @@ export const webhookAttempts = pgTable(
     events: integer("events").notNull(),
     firstEventId: eventId("first_event_id"),
     lastEventId: eventId("last_event_id"),
-    /** Of the answer; null: there was none. */
+    /** The answer's HTTP status; null: there was no answer. */
     status: integer("status"),
-    /** Null: it was taken. */
+    /** Null: the receiver accepted the call. */
     error: text("error"),
     answer: text("answer"),
     ms: integer("ms").notNull(),
@@ -89,14 +91,14 @@ export const webhookAttempts = pgTable(
   (table) => [index("webhook_attempts_by_webhook").on(table.webhookId, table.id)],
 );
 
-/** What tenants with a webhook for it are to hear of and the event store does not have. Rows are kept for some days. */
+/** News for tenants with a webhook for it, which the event store does not contain. Rows are kept for some days. */
 export const webhookNews = pgTable(
   "webhook_news",
   {
     tenantId: tenantId(),
-    /** Of the event clock (`nextEventId`): it only rises, in the order of commits, and contains when it was stored. */
+    /** An id of the event clock (`nextEventId`): it rises in commit order, and contains the time of storage. */
     id: eventId("id").notNull(),
-    /** A hash of what names it, so that news told twice is stored once. */
+    /** A hash of its identity, so that repeated news is stored once. */
     key: slug("key").notNull(),
     type: slug("type").$type<NewsType>().notNull(),
     channel: slug("channel").$type<ChannelName>().notNull(),

@@ -64,7 +64,7 @@ const fails = { 404: NO_SUCH_WEBHOOK } as const;
 /** A test waits for the receiver. */
 const TEST_IDLE_SECONDS = 30;
 
-/** `/v1/webhooks`: where a tenant is told of its events. */
+/** `/v1/webhooks`: a tenant's webhooks. */
 export function webhookEndpoints(ports: WebhookEndpointPorts, channels: readonly ChannelName[]): readonly Endpoint[] {
   const schemas = webhookSchemas(channels);
   return [
@@ -331,7 +331,7 @@ const DEFAULTS = { description: null, eventTypes: null, channels: null, batchMax
 
 type GivenContent = Omit<Static<ReturnType<typeof webhookChangeBody>>, "url">;
 
-/** The members that are there; null stands for the default. */
+/** Reads the present members; null stands for the default. */
 function toContent({ event_types, channels, description, batch_max }: GivenContent): Partial<WebhookContent> {
   return {
     ...(event_types !== undefined && { eventTypes: event_types === null ? null : [...new Set(event_types)] }),
@@ -348,7 +348,7 @@ async function requireUrl(url: string, outbound: OutboundGuard): Promise<void> {
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** The tenant's last event, or, if there is none within a day, a place before all that can still come. */
+/** Returns the tenant's last event id, or, if there is none within a day, a position before all future events. */
 async function positionNow(tenantId: string, feed: Pick<EventFeed, "marks">, clock: Clock): Promise<number> {
   const afterEventId = Math.max(0, firstEventIdAt(clock.nowMs() - DAY_MS));
   const marks = await feed.marks([{ tenantId, afterEventId }]);

@@ -34,7 +34,7 @@ export interface WebhookRepositoryOptions {
   readonly random: Random;
 }
 
-/** What a tenant decides. */
+/** The settings that a tenant chooses. */
 export interface WebhookContent {
   readonly url: string;
   readonly description: string | null;
@@ -52,7 +52,7 @@ export interface WebhookWithSecret {
 export type CreatedWebhook =
   | Done<WebhookWithSecret>
   | Missing<"tenant">
-  /** The tenant has as many as it may have. */
+  /** The tenant has reached its limit. */
   | { readonly kind: "full"; readonly most: number };
 
 export type WebhookResult<T = Webhook> = Done<T> | Missing<"tenant" | "webhook">;
@@ -65,7 +65,7 @@ export class WebhookRepository {
     this.ids = new JobIds(options.clock, options.random);
   }
 
-  /** `position`: the event id from which on it is told. Of news, it is told of what comes from now on. */
+  /** `position`: the event id after which delivery begins. Only news from now on is delivered. */
   create(tenantId: string, content: WebhookContent, position: number): Promise<CreatedWebhook> {
     const { vault, clock, random, changes } = this.options;
     const [id, secret] = [this.ids.next(), newSecret(random)];
@@ -108,7 +108,7 @@ export class WebhookRepository {
     });
   }
 
-  /** With another address it is called at once. If it is to hear of news only now, it hears of what comes from now on. */
+  /** Changes a webhook. A new address is called at once. A new subscription to news begins with the next item. */
   change(tenantId: string, webhookId: string, change: Partial<WebhookContent>): Promise<WebhookResult> {
     return this.changed(tenantId, webhookId, async (webhook, transaction) => {
       const isElsewhere = change.url !== undefined && change.url !== webhook.url;
@@ -123,7 +123,7 @@ export class WebhookRepository {
     });
   }
 
-  /** Goes on where it stopped. Safe to repeat: one that is enabled and fails is called at once. */
+  /** Resumes a webhook where it stopped. Safe to repeat: an enabled one that fails is called at once. */
   enable(tenantId: string, webhookId: string): Promise<WebhookResult> {
     return this.changed(tenantId, webhookId, ({ progress, epoch }) => ({
       ...toColumns({ ...progress, ...WELL, disabled: null }),
@@ -131,7 +131,7 @@ export class WebhookRepository {
     }));
   }
 
-  /** Through null: everything behind `afterEventId`; one that lies ahead is gone on behind, and what lies between is left out. */
+  /** Replays a range; `through` null: everything after `afterEventId`. If that lies ahead, delivery skips to it. */
   replay(
     tenantId: string,
     webhookId: string,
@@ -157,7 +157,7 @@ export class WebhookRepository {
     });
   }
 
-  /** The former secret signs, too, for a day. */
+  /** Replaces the secret. The former one also signs for a day. */
   rotate(tenantId: string, webhookId: string): Promise<WebhookResult<WebhookWithSecret>> {
     const { vault, clock, random, changes } = this.options;
     const secret = newSecret(random);
@@ -193,7 +193,7 @@ export class WebhookRepository {
       const [row] = await db.select({ id: webhooks.id }).from(webhooks).where(named(tenantId, webhookId));
       if (row === undefined) return missing("webhook");
       const before = cursor === null ? undefined : lt(webhookAttempts.id, Number(cursor));
-      // Those of a webhook that is seldom called are removed late.
+      // Attempts of a rarely called webhook are removed late.
       const recent = gte(webhookAttempts.at, new Date(this.options.clock.nowMs() - webhookLimits.attemptsKeptMs));
       const rows = await db
         .select()
@@ -211,7 +211,7 @@ export class WebhookRepository {
     change: (webhook: Webhook, transaction: AnyDb) => Changed | Promise<Changed>,
   ): Promise<WebhookResult> {
     return this.options.changes.ofTenant(tenantId, async (transaction) => {
-      // Locked against what calls in flight write down.
+      // Locked against notes from calls in flight.
       const [row] = await transaction.select().from(webhooks).where(named(tenantId, webhookId)).for("update");
       if (row === undefined) return new Undone(missing("webhook"));
       return done(await update(transaction, webhookId, await change(toWebhook(row), transaction)));
@@ -225,7 +225,7 @@ async function update(transaction: AnyDb, webhookId: string, change: Changed): P
   return toWebhook(row);
 }
 
-/** The last id of the tenant's news, of which no more is stored while the transaction has its row locked; 0: it has none. */
+/** Returns the last id of the tenant's news; 0: none. No news is stored while the transaction locks the tenant's row. */
 async function lastNews(transaction: AnyDb, tenantId: string): Promise<number> {
   const [row] = await transaction
     .select({ last: max(webhookNews.id) })

@@ -41,7 +41,7 @@ function toPlace(position: number, after: number | null, through: number | null,
   return { position, replay, retryThrough };
 }
 
-/** The columns of all of its progress but the positions, which only grow unless a tenant asks for more. */
+/** Returns the columns of its progress except the positions, which only grow unless a tenant requests a replay. */
 export function toColumns(progress: Progress) {
   const { events, news, failures, failingSinceMs, nextAtMs, lastError, disabled } = progress;
   return {
@@ -68,7 +68,7 @@ function isWebhookType(text: string): text is WebhookType {
   return WEBHOOK_TYPES.some((known) => known === text);
 }
 
-/** Where the secret belongs that signs, and the one before it. */
+/** Returns the vault location of the current and the former secret. */
 export function secretPlace(tenantId: string, webhookId: string): SecretPlace {
   return { tenantId, kind: "webhook", field: webhookId };
 }

@@ -31,14 +31,14 @@ const TRIM_AFTER = 100;
  * Calls the webhooks of the tenants whose shards this process records.
  *
  * Invariants:
- * W1. One call at a time for each webhook, in the order of its events: whoever records a shard calls for its tenants, and begins
- *     no call unless the shard's lease is surely held.
- * W2. What is to be told is read from the event store, from where the registry says that the webhook was told. The recorder only
- *     says that there is more: nothing that it says is needed for completeness, because a new holder of a shard compares every
- *     webhook with the event store, and so does every holder every few minutes.
- * W3. Nothing is done for a webhook without news. A webhook in memory is some hundred bytes, no timer, no connection.
- * W4. News is read from the registry. Whoever stores some announces it as a change of the tenant, and the look at the registry
- *     every minute finds what was not heard. A call that failed is repeated first; otherwise events and news have turns in turn.
+ * W1. Each webhook gets one call at a time, in the order of its events: the process that records a shard calls its tenants'
+ *     webhooks, and begins no call unless it surely holds the shard's lease.
+ * W2. Events are read from the event store, from the position that the registry holds. The recorder only signals new
+ *     events. Completeness does not depend on its signals, because a new holder of a shard compares every webhook with the
+ *     event store, and every holder repeats this every few minutes.
+ * W3. An idle webhook costs no work: a few hundred bytes of memory, no timer, no connection.
+ * W4. News is read from the registry. Storing it announces a change of the tenant, and a check of the registry every minute
+ *     finds missed announcements. A failed call is repeated first; otherwise events and news alternate.
  * W5. Tenants take turns, within bounds of each tenant and of the process (`FairTurns`), and a turn lasts about a second or one call.
  */
 export class WebhookSender {
@@ -83,7 +83,7 @@ export class WebhookSender {
     await this.refreshing;
   }
 
-  /** The event store has these rows. Returns at once. */
+  /** Notes that the event store has these rows. Returns at once. */
   onRecorded(rows: readonly StoredEventRow[]): void {
     if (this.byTenant.size === 0) return;
     const news = new Map<Followed, number>();
@@ -111,7 +111,7 @@ export class WebhookSender {
     const { clock } = this.ports;
     const timer = clock.setTimer(webhookLimits.closingMs, cutOff);
     const turns = own.flatMap((one) => this.running.get(one) ?? []);
-    // A registry that is away does not hold up the hand-over: what is not written down is told again.
+    // A registry that is away does not hold up the hand-over: unrecorded calls are repeated.
     if (turns.length > 0) await Promise.race([Promise.all(turns), sleep(clock, 2 * webhookLimits.closingMs)]);
     timer.cancel();
     term.lost.removeEventListener("abort", cutOff);
@@ -139,7 +139,7 @@ export class WebhookSender {
   private refreshSoon(): void {
     this.refreshing ??= this.refreshAll().then(() => {
       this.refreshing = null;
-      // What was noted while the last round ended.
+      // Changes noted while the last round ended.
       if (this.isDirty && !this.stopping.signal.aborted) this.refreshSoon();
     });
   }
@@ -148,7 +148,7 @@ export class WebhookSender {
     return this.dirtyShards.size + this.dirtyTenants.size + this.toLook.size > 0;
   }
 
-  /** Reads what is said to have changed, until nothing is. Never rejects. */
+  /** Reloads changed webhooks until no change is left. Never rejects. */
   private async refreshAll(): Promise<void> {
     const { clock, telemetry } = this.ports;
     const { signal } = this.stopping;
@@ -195,7 +195,7 @@ export class WebhookSender {
     await this.look();
   }
 
-  /** Takes over what was found, and lets go of those asked for that were not. */
+  /** Adopts the webhooks found, and drops the requested ones that were not. */
   private take(found: readonly SealedWebhook[], asked: readonly Followed[]): void {
     const ids = new Set(found.map(({ webhookId }) => webhookId));
     for (const one of asked) if (!ids.has(one.webhook.webhookId)) this.drop(one);
@@ -234,7 +234,7 @@ export class WebhookSender {
     const { progress, epoch } = one.webhook;
     if (webhook.epoch < epoch) return;
     const isAnew = webhook.epoch > epoch;
-    // Of the same epoch, this process knows more than it has written down.
+    // Within an epoch, this process's progress is ahead of the stored one.
     one.webhook = isAnew ? webhook : { ...webhook, progress };
     one.newsMark = getNewsMark(one.webhook);
     if (isAnew) {
@@ -275,7 +275,7 @@ export class WebhookSender {
     }
   }
 
-  /** There is an event of this id. It can be read with everything before it after the store has settled. */
+  /** Notes an event of this id. It can be read without gaps after the store has settled. */
   private offer(one: Followed, eventId: number): void {
     const { clock, feed } = this.ports;
     one.seen = Math.max(one.seen, eventId);
@@ -311,7 +311,7 @@ export class WebhookSender {
     this.turns.enter(one.webhook.tenantId, () => this.run(one));
   }
 
-  /** How long until its next turn; null: there is nothing to tell. */
+  /** Returns the milliseconds until its next turn; null: it has none. */
   private computeWait(one: Followed): number | null {
     const { clock } = this.ports;
     if (nextStream(one) === null) return null;
@@ -348,7 +348,7 @@ export class WebhookSender {
       this.dirtyTenants.add(webhook.tenantId);
       this.refreshSoon();
     }
-    // Otherwise the tenant has asked for something else since.
+    // Otherwise the tenant has changed the webhook since.
     if (one.webhook.epoch === webhook.epoch) {
       one.webhook = { ...one.webhook, progress: end.progress };
       one.span = end.span;
@@ -357,7 +357,7 @@ export class WebhookSender {
     }
     const isDisabled = end.progress.disabled !== null && end.kind === "on";
     if (isDisabled) this.drop(one);
-    // Enabled again it starts to count anew: one that is disabled at each call would never be trimmed.
+    // The count restarts when it is enabled again: a webhook disabled at each call would never be trimmed.
     await this.trimAfter(one, isDisabled ? TRIM_AFTER : end.attempts);
     this.idle(one);
   }
@@ -378,7 +378,7 @@ export class WebhookSender {
   }
 }
 
-/** From the begin of a turn to the next one. */
+/** Returns the time from the start of a turn to the next one. */
 function pauseMs(kind: "on" | "stale" | "away", goesOn: boolean): number {
   if (kind !== "on") return webhookLimits.outageMs;
   return goesOn ? 0 : webhookLimits.paceMs;

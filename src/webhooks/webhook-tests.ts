@@ -16,7 +16,7 @@ export interface WebhookTestPorts {
   readonly telemetry: Telemetry;
 }
 
-/** Calls webhooks when their tenants ask for it, beside the order of their events. */
+/** Makes test calls that tenants request, outside the order of events. */
 export class WebhookTests {
   private readonly running = new Map<string, number>();
 

@@ -28,7 +28,7 @@ export interface TurnPorts {
   readonly feed: EventFeed;
   readonly news: Pick<NewsRepository, "after">;
   readonly caller: WebhookCalls;
-  /** Tells that a webhook is disabled, before that is written down. Safe to repeat. */
+  /** Announces that a webhook is disabled, before that is stored. Safe to repeat. */
   onDisabled(webhook: DisabledWebhook): Promise<void>;
   readonly clock: Clock;
   readonly random: Random;
@@ -38,20 +38,20 @@ export interface TurnPorts {
 export interface TurnOrder {
   readonly webhook: SealedWebhook;
   readonly stream: Stream;
-  /** The stream's last id that can be read with everything before it. */
+  /** The last id up to which the stream can be read without gaps. */
   readonly mark: number;
-  /** How many event ids are looked through at once. */
+  /** How many event ids one read covers. */
   readonly span: number;
   /** The stream's position that is on disk. */
   readonly notedPosition: number;
-  /** Cuts calls in flight off: they count for nothing. */
+  /** Aborts calls in flight; their results are discarded. */
   readonly cutOff: AbortSignal;
   /** Whether the next call may begin. */
   mayGoOn(): boolean;
 }
 
 export interface TurnEnd {
-  /** `stale`: the webhook was changed meanwhile, and the progress counts for nothing; `away`: a store did not answer. */
+  /** `stale`: the webhook was changed meanwhile, and the progress is discarded; `away`: a store did not answer. */
   readonly kind: "on" | "stale" | "away";
   readonly progress: Progress;
   readonly span: number;
@@ -64,11 +64,11 @@ export const FIRST_SPAN = 24 * 60 * MINUTE_IDS;
 const SPAN_MAX = 100 * FIRST_SPAN;
 
 /**
- * A turn of a webhook: reads what comes next of a stream and calls it with that, one call after the other, for about a second.
+ * A turn of a webhook: reads the next part of a stream and delivers it, one call after the other, for about a second.
  *
- * T1. A position moves only after the call's 2xx, and is written down after that: a process that dies in between leaves calls to
- *     be repeated, never events that were skipped.
- * T2. A call that fails ends the turn. Nothing behind its events is told before it was taken.
+ * T1. A position moves only after the call's 2xx, and is stored after that: a process that dies in between causes repeated
+ *     calls, never skipped events.
+ * T2. A failed call ends the turn. Later events are not delivered before it succeeds.
  * T3. A webhook is disabled on disk only after the notice was written.
  */
 export class WebhookTurns {
@@ -86,7 +86,7 @@ export class WebhookTurns {
       const { tenantId, webhookId, progress } = webhook;
       const fields = { tenant_id: tenantId, webhook_id: webhookId, error: String(error) };
       telemetry.log(isOutage(error) ? "warn" : "error", "a webhook's events could not be read", fields);
-      // A range that cannot be looked through in time is tried in smaller parts.
+      // A range that cannot be read in time is tried in smaller parts.
       return { kind: "away", progress, span: Math.max(MINUTE_IDS, span / 8), notedPosition, attempts: 0 };
     }
   }
@@ -118,7 +118,7 @@ export class WebhookTurns {
     return this.reads.inTurn(tenantId, () => this.ports.news.after({ tenantId, eventTypes, channels }, range, limit));
   }
 
-  /** `isWhole`: all of it was told. */
+  /** `isWhole`: all of it was delivered. */
   private async tell({ webhook, stream, cutOff, mayGoOn }: TurnOrder, all: readonly Told[]) {
     const { clock, random, store } = this.ports;
     const beganMs = clock.monotonicMs();
@@ -133,7 +133,7 @@ export class WebhookTurns {
       isFirst = false;
       const { answer, ...call } = await this.call(webhook, { ...message, secrets }, cutOff);
       const error = findFault(answer);
-      // Whether the receiver has it is not known: it is told again.
+      // It is unknown whether the receiver has it, so it is delivered again.
       if (error !== null && cutOff.aborted) return { progress, attempts, isWhole: false };
       attempts.push(toAttempt(stream, message, answer, { ...call, error }));
       if (error !== null) {
@@ -212,7 +212,7 @@ function toAttempt(
   return { ...call, isTest: false, messageId, events, firstEventId, lastEventId, status, answer: said };
 }
 
-/** What the log of calls has of an answer. */
+/** Returns the members of an answer that the log of calls keeps. */
 export function saidBy(answer: WebhookAnswer): { readonly status: number | null; readonly said: string | null } {
   return answer.kind === "failed"
     ? { status: null, said: null }

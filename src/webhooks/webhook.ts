@@ -2,19 +2,19 @@ import { EVENT_TYPES, type EventType } from "../domain/jobs/event.ts";
 import type { ChannelName } from "../domain/jobs/job.ts";
 import { NEWS_TYPES, type NewsType } from "../domain/tenants/tenant-news.ts";
 
-/** What a webhook can be told of: events of messages, and other news. */
+/** The types that a webhook can subscribe to: events of messages, and other news. */
 export const WEBHOOK_TYPES = [...EVENT_TYPES, ...NEWS_TYPES] as const;
 export type WebhookType = EventType | NewsType;
 
 /**
- * Events come from the event store, news from the registry. Each of the two is told in an order of its own; between them there
- * is none.
+ * Events come from the event store, news from the registry. Each stream is delivered in its own order; there is no order
+ * between them.
  */
 export const STREAMS = ["events", "news"] as const;
 export type Stream = (typeof STREAMS)[number];
 
 export const DISABLED_REASONS = ["gone", "failing"] as const;
-/** `gone`: the receiver answered 410; `failing`: it took nothing for three days. */
+/** `gone`: the receiver answered 410; `failing`: it accepted no call for three days. */
 export type DisabledReason = (typeof DISABLED_REASONS)[number];
 
 /** Ids in (afterEventId, throughEventId]: of events, or of news, whose ids are of the same clock. */
@@ -23,16 +23,16 @@ export interface EventRange {
   readonly throughEventId: number;
 }
 
-/** How far a webhook was told of one stream. */
+/** A webhook's position in one stream. */
 export interface Place {
   readonly position: number;
-  /** What is told again first; null: nothing. */
+  /** The range to replay first; null: none. */
   readonly replay: EventRange | null;
   /** The last id of the call that failed: its repeat has the same content. */
   readonly retryThrough: number | null;
 }
 
-/** How far a webhook was told, and how its receiver does. */
+/** A webhook's positions and the state of its receiver. */
 export interface Progress extends Readonly<Record<Stream, Place>> {
   /** Calls that failed one after the other. */
   readonly failures: number;
@@ -43,7 +43,7 @@ export interface Progress extends Readonly<Record<Stream, Place>> {
   readonly disabled: { readonly reason: DisabledReason; readonly atMs: number } | null;
 }
 
-/** Where a tenant is told of its events. */
+/** A tenant's webhook. */
 export interface Webhook {
   readonly webhookId: string;
   readonly tenantId: string;
@@ -61,7 +61,7 @@ export interface Webhook {
   readonly createdAtMs: number;
 }
 
-/** With what it is signed with: sealed, and opened for a call. */
+/** A webhook with its signing secrets, which stay sealed until a call. */
 export interface SealedWebhook extends Webhook {
   readonly shard: number;
   readonly secret: string;
@@ -81,16 +81,16 @@ export interface Attempt {
   /** Null: it had no events. */
   readonly firstEventId: number | null;
   readonly lastEventId: number | null;
-  /** Of the answer; null: there was none. */
+  /** The answer's HTTP status; null: there was no answer. */
   readonly status: number | null;
-  /** Null: the receiver took it. */
+  /** Null: the receiver accepted it. */
   readonly error: string | null;
-  /** The beginning of what the receiver said to a call that it did not take; null: nothing, or it took it. */
+  /** The beginning of the receiver's answer to a refused call; null: the answer was empty, or the call was accepted. */
   readonly answer: string | null;
   readonly ms: number;
 }
 
-/** Whether the webhook is to be told of such an event or news. */
+/** Whether the webhook subscribes to such an event or news item. */
 export function wants(
   { eventTypes, channels }: Pick<Webhook, "eventTypes" | "channels">,
   event: { readonly type: WebhookType; readonly channel: ChannelName },
@@ -98,12 +98,12 @@ export function wants(
   return (eventTypes?.includes(event.type) ?? true) && (channels?.includes(event.channel) ?? true);
 }
 
-/** The types of events that it is to be told of; null: all. */
+/** Returns the event types that it subscribes to; null: all. */
 export function selectEventTypes({ eventTypes }: Pick<Webhook, "eventTypes">): readonly EventType[] | null {
   return eventTypes === null ? null : EVENT_TYPES.filter((type) => eventTypes.includes(type));
 }
 
-/** The types of news that it is to be told of. */
+/** Returns the news types that it subscribes to. */
 export function selectNewsTypes({ eventTypes }: Pick<Webhook, "eventTypes">): readonly NewsType[] {
   return NEWS_TYPES.filter((type) => eventTypes?.includes(type) ?? true);
 }

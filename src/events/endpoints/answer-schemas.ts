@@ -4,7 +4,7 @@ import type { TenantEvent } from "../../domain/jobs/event-store.ts";
 import { type ChannelName, END_REASONS, isFinal, type JobRecord } from "../../domain/jobs/job.ts";
 import { enumSchema, Uuid } from "../../http/schemas.ts";
 
-/** What tenants see of jobs and events. A job's status and an event's type determine the shape of its result. */
+/** Jobs and events in tenants' answers. A job's status and an event's type determine the shape of its result. */
 
 const EmptyResult = Type.Object({}, { $id: "EmptyResult", additionalProperties: false });
 
@@ -37,7 +37,7 @@ const stoppedTopic = Type.Optional(
   Type.String({ description: "The suppression is for this topic alone; absent: for all messages." }),
 );
 
-/** Of an e-mail with cc or bcc. */
+/** The recipient of an e-mail with cc or bcc. */
 const recipient = Type.Optional(
   Type.String({ description: "The address in cc or bcc that it is about; absent: the message's `to_address`." }),
 );
@@ -58,7 +58,7 @@ const BouncedResult = Type.Object(
   { $id: "BouncedResult" },
 );
 
-/** Of an open and a click, told apart from those by machines. */
+/** Members of an open or a click that distinguish people from machines. */
 const reader = {
   machine: Type.Optional(
     Type.Literal(true, {

@@ -43,7 +43,7 @@ export function eventEndpoint(
     }) {
       const { fromEventId, toEventId: end } = toEventIds(shortRange({ fromMs, toMs }));
       const toEventId = Math.min(end, cursor ?? end);
-      // A cursor from before the first day leaves nothing to read.
+      // A cursor from before the first day leaves an empty range.
       const { events, hasMore } =
         fromEventId < toEventId
           ? await eventStore.page({ tenantId, fromEventId, toEventId, channel, type, limit })

@@ -43,7 +43,7 @@ const Explanation = Type.Object(
   { $id: "JobExplanation" },
 );
 
-/** `GET /v1/jobs/{job_id}/explain`: why a job waits, for how long, and what became of each try. */
+/** `GET /v1/jobs/{job_id}/explain`: why a job waits, for how long, and the result of each try. */
 export function explainEndpoint(ports: ExplainPorts): Endpoint {
   return tenantEndpoint({
     method: "GET",
@@ -136,7 +136,7 @@ interface Unfinished {
   readonly waiting: QueuedJobSummary | null;
 }
 
-/** What stands in its way first: an operator's pause, a time that it waits for, then what its owner knows. */
+/** Explains the first obstacle: an operator's pause, then a scheduled time, then the owner's answer. */
 async function explainWait(ports: ExplainPorts, { tenant, job, waiting }: Unfinished): Promise<Why> {
   const { channel, jobId } = job;
   if (tenant.steering?.paused.has(channel) === true) return waits("paused", null);
@@ -151,12 +151,12 @@ async function explainWait(ports: ExplainPorts, { tenant, job, waiting }: Unfini
   if (answer === null && (await isOwnerless(ports, tenant))) {
     return { ...why, detail: NO_PROCESS, ...(ahead !== null && { ahead }) };
   }
-  // The server's own words say most of what keeps it away.
+  // The server's own words explain best why it is unavailable.
   const detail = answer?.why ? `${why.detail}: ${answer.why}` : why.detail;
   return { ...why, detail, ...(ahead !== null && { ahead }) };
 }
 
-/** What a job waits for that is due at a time. */
+/** Returns the reason why a job waits for a set time. */
 function parkedFor(tries: readonly Attempt[], waiting: QueuedJobSummary | null): WaitsFor {
   const last = tries.at(-1);
   if (last?.outcome === "snooze") return last.for ?? "retry";
@@ -192,7 +192,7 @@ interface Estimate {
   readonly nowMs: number;
 }
 
-/** Unix ms; null where nothing tells. */
+/** Estimates the delivery time (unix ms); null if it cannot be estimated. */
 function estimateMs({ tenant, waitsFor, forMs, ahead, channel, nowMs }: Estimate): number | null {
   const { deliveriesPerSecond } = tenant.plan;
   if (waitsFor === "plan_pace" && deliveriesPerSecond !== null && ahead !== null) {
@@ -210,7 +210,7 @@ function estimateMs({ tenant, waitsFor, forMs, ahead, channel, nowMs }: Estimate
   return null;
 }
 
-/** A warm-up is over by then. */
+/** The longest that a warm-up lasts. */
 const WARM_UP_DAYS_MAX = 150;
 
 function waits(waitsFor: WaitsFor, atMs: number | null): Why {

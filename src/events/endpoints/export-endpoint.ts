@@ -29,8 +29,9 @@ export interface ExportQuery {
 /** Exports the event store's events for analysts. */
 export interface EventExport {
   /**
-   * The bytes of a file with the events of all channels, by tenant and id: tenant_id, event_id, created_at, job_id,
-   * channel, event_type, result, failure_class. The file contains events that existed at its start once, and later ones at most once.
+   * Returns the bytes of a file with the events of all channels, by tenant and id: tenant_id, event_id, created_at, job_id,
+   * channel, event_type, result, failure_class. The file contains events that existed at its start once, and later ones at most
+   * once.
    *
    * Rejects with `UnavailableError` before the first bytes; after that, the iteration throws, and the bytes so far are
    * not a complete file. Aborting `signal` or ending the iteration early cancels the export.
@@ -105,7 +106,7 @@ const EXPORT_RUNNING_ERROR = "an export is under way already: try again when it 
 const EXPORT_RUNNING = failure("ExportUnderWay", "Another export is under way.", EXPORT_RUNNING_ERROR, {
   headers: ["Retry-After"],
 });
-/** Nobody knows when the other one ends: most do by then. */
+/** The end of the running export is unknown; most end within this time. */
 const EXPORT_RETRY_SECONDS = 10;
 
 const tenant: QueryParameter<string | null> = {
@@ -149,8 +150,8 @@ function formatFileName({ from, to, tenant: tenantId, format }: Asked): string {
  * One export on its way to its client.
  *
  * Invariants:
- * E1. It ends exactly once, and counts as in flight until then: when everything is sent, the client leaves or takes nothing for
- *     `eventLimits.exportStalledMs`, the event store fails, or the process begins to stop.
+ * E1. It ends exactly once, and counts as in flight until then: when everything is sent, the client leaves or stops reading
+ *     for `eventLimits.exportStalledMs`, the event store fails, or the process begins to stop.
  * E2. Whatever ends it early breaks the connection: a part never passes for the whole.
  * E3. It reads at most one chunk ahead of the client.
  */

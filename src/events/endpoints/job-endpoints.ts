@@ -12,7 +12,7 @@ import { EXAMPLE_EVENT, EXAMPLE_JOB_ID, Job, JobEvents, shownJob, shownJobEvent 
 export interface JobPorts {
   readonly queue: Pick<FrontQueue, "job">;
   readonly eventStore: Pick<EventReader, "job">;
-  /** Adds parts of a job's result that its channel does not store with it. */
+  /** Adds the parts of a job's result that its channel stores elsewhere. */
   completeResult(tenant: Tenant, job: JobRecord): Promise<JobRecord>;
 }
 
@@ -85,8 +85,8 @@ export function jobEndpoints(ports: JobPorts): readonly Endpoint[] {
 }
 
 /**
- * Asks the queue first: what it still knows is newer than what the event store has. Throws 404 if the tenant has no such job,
- * with the same answer whether or not another tenant has it.
+ * Reads the queue first: its state is newer than the event store's. Throws 404 if the tenant has no such job, with the same
+ * answer whether or not another tenant has it.
  */
 async function find({ queue, eventStore }: JobPorts, tenant: Tenant, id: string): Promise<JobRecord> {
   const job = isJobId(id) ? ((await queue.job(tenant, id)) ?? (await eventStore.job(tenant.tenantId, id))) : null;

@@ -21,7 +21,7 @@ export interface JobListPorts {
   readonly clock: Clock;
 }
 
-/** `GET /v1/jobs`: the tenant's jobs, wherever they are; the list that operators have of it. */
+/** `GET /v1/jobs`: the tenant's jobs in queue and event store, as in the operators' list. */
 export function jobListEndpoint(ports: JobListPorts, channels: readonly ChannelName[]): Endpoint {
   const Job = Type.Object(jobMembers(channels), { $id: "ListedJob" });
   const turns = new CallTurns(eventLimits.jobLists, ports.clock);
@@ -44,7 +44,7 @@ export function jobListEndpoint(ports: JobListPorts, channels: readonly ChannelN
     },
     async handle({ tenant, query }) {
       const filter = toJobFilter(query);
-      // Each look reads thousands of entries of the queue, which all tenants share.
+      // Each search reads thousands of entries of the queue, which all tenants share.
       const page = await turns.inTurn(tenant.tenantId, () => findJobs(ports, tenant, filter, query.limit));
       const jobs = page.jobs.map(shownJob);
       return reply(200, { jobs, next_cursor: page.moreBelow, incomplete: page.isIncomplete });

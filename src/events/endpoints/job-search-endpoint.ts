@@ -19,7 +19,7 @@ import {
 import { OutcomeSchema, withOutcomes } from "../job-outcome.ts";
 import { EXAMPLE_JOB, jobCursor, jobMembers, shownJob } from "./operator-job-endpoints.ts";
 
-/** An address has at most 254 characters; nothing longer was ever a recipient. */
+/** An address has at most 254 characters; a longer text was never a recipient. */
 const RECIPIENT_CHARS_MAX = 320;
 
 const query = {
@@ -33,7 +33,7 @@ const query = {
 
 export type JobSearchPorts = AnywherePorts & { readonly finishedJobs: LaterEvents };
 
-/** `GET /dash/api/jobs`: whose job it is, and what anybody sent to a recipient. */
+/** `GET /dash/api/jobs`: a job by its id, or all tenants' jobs for a recipient. */
 export function jobSearchEndpoint(ports: JobSearchPorts, channels: readonly ChannelName[]): Endpoint {
   const tenant_id = Type.String({ description: "Of the tenant that sent it." });
   const Job = Type.Object({ tenant_id, ...jobMembers(channels), outcome: OutcomeSchema }, { $id: "FoundJob" });

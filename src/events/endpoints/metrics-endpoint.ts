@@ -33,7 +33,7 @@ type Metric = (typeof METRICS)[number];
 
 const RETRY_SECONDS = 5;
 
-/** `GET /v1/metrics`: how many events a tenant had, and which shares of its messages arrived, by time and group. */
+/** `GET /v1/metrics`: a tenant's event counts and rates, by time and group. */
 export function metricsEndpoint(
   { eventMetrics }: { readonly eventMetrics: EventMetrics },
   channels: readonly ChannelName[],
@@ -90,7 +90,7 @@ async function found(eventMetrics: EventMetrics, asked: MetricsQuery): Promise<r
   return rows;
 }
 
-/** Reading events takes seconds of the event store's time, of which no tenant may have all. */
+/** Reading events takes seconds of the event store's time, which no tenant may take for itself. */
 async function aside<T>(reading: Set<string>, tenantId: string, read: () => Promise<T>): Promise<T> {
   if (reading.has(tenantId) || reading.size >= eventLimits.metricReadsMax) {
     throw new ApiError(429, "other metrics that take long are being computed: try again shortly", {}, RETRY_SECONDS);

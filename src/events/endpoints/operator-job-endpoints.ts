@@ -31,7 +31,7 @@ export interface OperatorJobPorts {
   readonly directory: Pick<TenantDirectory, "byId">;
 }
 
-/** What a list says of a job. */
+/** A job's members in a list. */
 export const jobMembers = (channels: readonly ChannelName[]) => ({
   job_id: Uuid,
   channel: enumSchema(channels),
@@ -116,7 +116,7 @@ const jobTag: QueryParameter<string | null> = {
   },
 };
 
-/** By what jobs are looked for in a tenant's list. */
+/** The filters of a tenant's list of jobs. */
 export const jobListQuery = (channels: readonly ChannelName[]) => ({
   status: queryChoice("status", JOB_STATUSES, { description: "Only this status.", absent: null }),
   channel: queryChoice("channel", channels, { description: "Only this channel.", absent: null }),
@@ -133,7 +133,7 @@ type ListQuery = {
   readonly [N in keyof ReturnType<typeof jobListQuery>]: ReturnType<ReturnType<typeof jobListQuery>[N]["read"]>;
 };
 
-/** The filter that the parameters describe. Throws an `ApiError` 400 for a range that ends before it begins. */
+/** Builds the filter from the parameters. Throws an `ApiError` 400 for a range that ends before it begins. */
 export function toJobFilter(query: Omit<ListQuery, "limit">): JobFilter {
   const { status, channel, template, tag, recipient, from, to, cursor } = query;
   requireOrder({ fromMs: from ?? 0, toMs: to ?? Number.MAX_SAFE_INTEGER });
@@ -161,7 +161,7 @@ export function jobPageSchema<J extends TSchema>(job: J, $id: string) {
   );
 }
 
-/** `/dash/api/tenants/{id}/jobs`: a tenant's jobs, wherever they are, and the history of each. */
+/** `/dash/api/tenants/{id}/jobs`: a tenant's jobs in queue and event store, and the history of each. */
 export function operatorJobEndpoints(ports: OperatorJobPorts, channels: readonly ChannelName[]): readonly Endpoint[] {
   return [listJobs(ports, channels), getJobHistory(ports, channels)];
 }
@@ -246,7 +246,7 @@ function getJobHistory(ports: OperatorJobPorts, channels: readonly ChannelName[]
       const found = await readHistory(ports, tenant, job);
       if (found === null) throw noSuch("job");
       const { job: summary, result, tries, events, began } = found;
-      // What finished the job stored the result that belongs to its status.
+      // The code that finished the job stored the result that belongs to its status.
       const ended = result === null ? {} : { result: result as Static<typeof JobResult> };
       const shown = {
         outcome: toOutcome(summary.status, typesAfterEnd(events, began)),
@@ -258,7 +258,7 @@ function getJobHistory(ports: OperatorJobPorts, channels: readonly ChannelName[]
   });
 }
 
-/** The queue first: what it still has is newer. Only the event store has the try that ended a job. */
+/** Reads the queue first: its state is newer. Only the event store has the try that ended a job. */
 async function readHistory({ queue, eventStore, finishedJobs }: OperatorJobPorts, tenant: Tenant, jobId: string) {
   const waiting = await queue.waitingJob(tenant, jobId);
   const record = await queue.job(tenant, jobId);

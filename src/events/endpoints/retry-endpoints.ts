@@ -25,7 +25,7 @@ export interface RetryPorts {
   readonly retries: JobRetries;
 }
 
-/** Jobs that one call retries at most. */
+/** The most jobs that one call retries. */
 const BULK_MAX = 1_000;
 
 const NOT_KEPT = "its content is no longer kept";
@@ -37,7 +37,7 @@ const WHY_NOT: Readonly<Record<Exclude<RetryOutcome["kind"], "retried" | "refuse
 };
 const UNKNOWN_EFFECT = "it is not known whether the job was queued: look at its status and try again";
 
-/** Failed jobs, tried again one by one or many at a time, and what a job is to send. */
+/** Retries of failed jobs, singly or in bulk, and a job's content. */
 export function retryEndpoints(
   ports: RetryPorts,
   channels: readonly ChannelName[],
@@ -172,7 +172,10 @@ function retryJobs(ports: RetryPorts, channels: readonly ChannelName[]): Endpoin
   });
 }
 
-/** Jobs for which there is no room come again with the next call. Throws an `ApiError` 409 if that is all of them. */
+/**
+ * Sums up the outcomes. Jobs that do not fit into the queue come again with the next call. Throws an `ApiError` 409 if none
+ * fits.
+ */
 function summed(ids: readonly string[], outcomes: ReadonlyMap<string, RetryOutcome>, next: string | null) {
   const kinds = ids.map((jobId) => outcomes.get(jobId)?.kind ?? "unknown");
   const full = kinds.findIndex((kind) => kind === "jobs" || kind === "bytes");
@@ -221,7 +224,9 @@ function toFilter({ channel, recipient, template, from, to }: GivenFilter, curso
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/;
 
-/** Unix ms; of a day its beginning and this much later, of a time itself, a millisecond later where `dayMs` says so. */
+/**
+ * Returns unix ms: for a day, its beginning plus `dayMs`; for a time, the time itself, plus a millisecond if `dayMs` is set.
+ */
 function parseMoment(name: string, text: string, dayMs: number): number {
   const ms = Date.parse(text);
   const isDay = DAY.test(text);

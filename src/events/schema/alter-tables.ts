@@ -4,11 +4,11 @@ import { type EventStoreTarget, localName, onCluster } from "./table.ts";
 
 const LOOK_TIMEOUT_MS = 60_000;
 
-/** A change that a table is to have. */
+/** A change to a table. */
 export interface Alteration {
   readonly of: EventStoreTarget;
   readonly table: string;
-  /** What follows `ALTER TABLE <name>`. */
+  /** The text after `ALTER TABLE <name>`. */
   readonly change: string;
   /** Whether a table with this engine (`engine_full` in `system.tables`) has it already. */
   isIn(engine: string): boolean;

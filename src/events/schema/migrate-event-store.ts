@@ -9,7 +9,7 @@ import { attemptsView, views } from "./rollups.ts";
 import { eventStoreFoundation, eventStoreMigrations, eventsView } from "./schema.ts";
 import { type EventStoreTarget, FIRST_CHANNELS, localName, onCluster, replicated, window } from "./table.ts";
 
-/** Of ClickHouse: the first long-term release with all settings that statements name. */
+/** The first long-term release of ClickHouse with all settings that statements use. */
 const [YEAR_MIN, MONTH_MIN] = [24, 8];
 /** How long listing the applied migrations may take on the server. */
 const LOOK_TIMEOUT_MS = 60_000;
@@ -49,7 +49,7 @@ export async function migrateEventStore(
   for (const statement of await wideningTo(clickhouse, target, { channels, settings })) {
     await clickhouse.command(statement);
   }
-  // Of another database, which a restored backup of this one may be without.
+  // These tables are in another database, which a restored backup may lack.
   for (const statement of failedPayloads(target)) await clickhouse.command(statement);
   await removeTtl(clickhouse, target);
   await ensureIdentity(clickhouse, target);
@@ -84,7 +84,7 @@ export async function eventStoreIdentity(
   return id;
 }
 
-/** Before a statement with settings that an old server does not know, and names instead. */
+/** Checked first, because an old server would only complain about unknown settings. */
 async function requireVersion(clickhouse: ClickHouse): Promise<void> {
   const [row] = await clickhouse.rows("SELECT version()");
   const version = String(row?.[0]);
@@ -141,12 +141,12 @@ async function firstIdentity(clickhouse: ClickHouse, target: EventStoreTarget): 
 }
 
 const TABLES = ["events", "jobs", "events_by_type", "events_hourly", "events_daily", "events_by_minute"] as const;
-/** Those whose columns are kept with them; a view with parameters finds its columns when it is asked. */
+/** Views that store their columns; a view with parameters resolves its columns at query time. */
 const VIEWS = ["events_v", "jobs_v", "delivery_funnel", "attempts"] as const;
 
 /**
- * What adds the channels that a column does not know yet; nothing where all columns know them. A name's number is stored:
- * names keep theirs, also of channels that are gone, and new ones get the next. It changes no row.
+ * Returns the statements that add channels missing from a column; none if all are present. Names are stored by number: existing
+ * names keep theirs, even for removed channels, and new ones get the next. It changes no row.
  */
 async function wideningTo(
   clickhouse: ClickHouse,
@@ -183,12 +183,12 @@ function enumWith(words: ReadonlyMap<string, number>, more: readonly ChannelName
   return `Enum8(${all.map(([word, number]) => `'${word}' = ${number}`).join(", ")})`;
 }
 
-/** By name, the number that is stored. */
+/** Returns the stored number of each name. */
 function parseWords(type: string): ReadonlyMap<string, number> {
   return new Map(Array.from(type.matchAll(/'(\w+)' = (\d+)/g), ([, word = "", number]) => [word, Number(number)]));
 }
 
-/** Throws where it is not plain: names become part of statements. */
+/** Throws unless the name is plain: names become part of statements. */
 function checkedName(channel: ChannelName): string {
   assert(/^[a-z][a-z0-9_]{0,31}$/.test(channel), "a channel's name is a plain word");
   return channel;

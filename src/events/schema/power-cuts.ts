@@ -12,9 +12,9 @@ const LOOK_TIMEOUT_MS = 60_000;
  */
 export const SYNCED_MERGES = "min_rows_to_fsync_after_merge = 1";
 /**
- * Of sums, whose inserts are not synced. A power cut leaves empty files of some seconds of them, a part a second and table; with more
- * than a hundred such parts the engine would refuse to open the table, and then takes no event. Parts that are broken and not empty
- * still stop it, from a gigabyte on.
+ * For sums, whose inserts are not synced. A power cut leaves some seconds of them as empty files, one part per second and
+ * table; with more than a hundred such parts the engine would refuse to open the table and accept no event. Broken parts that
+ * are not empty still stop it, from a gigabyte on.
  */
 const LOST_PARTS = `max_suspicious_broken_parts = 1000000, ${SYNCED_MERGES}`;
 
@@ -22,8 +22,8 @@ const SYNCED = ["events", "jobs", "events_by_type", "refused_rows"] as const;
 const SUMS = ["events_hourly", "events_daily", "events_by_minute"] as const;
 
 /**
- * For how long (ms) the server runs: its machine has had power for at least as long. For ever in a cluster, whose tokens are in Keeper,
- * which syncs them. Rejects with `UnavailableError`.
+ * Returns the server's uptime in ms, a lower bound of its machine's time with power. Infinite for a cluster, whose tokens are
+ * in Keeper, which syncs them. Rejects with `UnavailableError`.
  */
 export async function serverUpMs(clickhouse: ClickHouse, target: EventStoreTarget): Promise<number> {
   if (target.cluster !== null) return Number.POSITIVE_INFINITY;
@@ -31,7 +31,9 @@ export async function serverUpMs(clickhouse: ClickHouse, target: EventStoreTarge
   return Number(row?.[0]) * 1000;
 }
 
-/** Gives the tables, which exist, what a power cut needs. Rejects as `alterTables` does, and can be repeated. */
+/**
+ * Applies the settings that protect existing tables against a power cut. Rejects as `alterTables` does, and can be repeated.
+ */
 export async function settleForPowerCuts(clickhouse: ClickHouse, target: EventStoreTarget): Promise<void> {
   const having = (settings: string, of: EventStoreTarget, table: string) => ({
     of,

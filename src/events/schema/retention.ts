@@ -12,13 +12,13 @@ import { checked, type EventStoreTarget, localName, onCluster } from "./table.ts
 
 /** How long the event store keeps events and jobs. The sums by hour and day stay: they hold no personal data. */
 export interface Retention {
-  /** For an event, counted from its own time. */
+  /** Retention of an event, counted from its own time. */
   readonly eventsMonths: number;
-  /** For a finished job, counted from its end. */
+  /** Retention of a finished job, counted from its end. */
   readonly jobsDays: number;
 }
 
-/** Until then (unix ms) an event of this time is kept. */
+/** Returns the time (unix ms) until which an event of this time is kept. */
 export function eventsKeptUntilMs(eventMs: number, months: number): number {
   const until = new Date(eventMs);
   until.setUTCMonth(until.getUTCMonth() + months);
@@ -30,11 +30,11 @@ interface Kept {
   readonly table: string;
   readonly of: EventStoreTarget;
   keptUntilMs(lastMs: number): number;
-  /** What tells the time of a row, where its partition does not: jobs are in the month of their id. */
+  /** The column with a row's time, where the partition does not give it: jobs are in the month of their id. */
   readonly lastId?: string;
 }
 
-/** The tables had a TTL, by which the engine removes all that its own clock takes for old. */
+/** Tables of former releases had a TTL, which removes all rows that are old by the engine's own clock. */
 export function withoutTtl(target: EventStoreTarget): readonly Alteration[] {
   return keptTables(checked(target), { eventsMonths: 1, jobsDays: 1 }).map(({ of, table }) => ({
     of,
@@ -67,7 +67,7 @@ export interface ExpiredHistoryPorts {
   readonly clickhouse: { readonly reading: ClickHouse; readonly writing: ClickHouse };
   readonly target: EventStoreTarget;
   readonly retention: Retention;
-  /** The time by which rows are old, on which several clocks agree. */
+  /** The current time, agreed on by several clocks, that decides which rows are old. */
   agreedMs(): Promise<number>;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
@@ -128,7 +128,7 @@ export class ExpiredHistory {
     return rows.map(([partition]) => String(partition));
   }
 
-  /** The time of a partition's last row, as far as it is not told by the partition's end. */
+  /** Returns the time of a partition's last row; the partition's end if that suffices. */
   private async lastMs({ of, table, lastId }: Kept, partition: string, endMs: number): Promise<number> {
     if (lastId === undefined) return endMs;
     const [row] = await this.rows(
@@ -155,7 +155,7 @@ function keptTables(of: EventStoreTarget, { eventsMonths, jobsDays }: Retention)
   ];
 }
 
-/** The time (unix ms) of a partition by month (`202611`) or day (`20261127`); null: it is neither. */
+/** Returns the time span (unix ms) of a partition by month (`202611`) or day (`20261127`); null: it is neither. */
 function parseSpan(partition: string): { readonly beginMs: number; readonly endMs: number } | null {
   const [, year, month, day] = /^(\d{4})(\d\d)(\d\d)?$/.exec(partition) ?? [];
   if (year === undefined || month === undefined) return null;

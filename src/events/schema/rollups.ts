@@ -59,8 +59,8 @@ export function jobRecipients(target: EventStoreTarget): readonly string[] {
 }
 
 /**
- * Sums of all tenants by minute, for what operators watch. The minutes of this day are filled in; what the recorders write while
- * that happens may be missing from them.
+ * Sums of all tenants by minute, for the operators' overview. The minutes of the current day are filled in; events written
+ * meanwhile may be missing from them.
  */
 export function minuteSums(target: EventStoreTarget): readonly string[] {
   const { database, cluster } = checked(target);
@@ -122,8 +122,8 @@ SELECT ${EVENTS_BY_TYPE.columns}, failure_class, occurred_at FROM ${database}.${
 }
 
 /**
- * Opens and clicks by machines, as the events' results tell them. The sums keep them apart in their key, so that each is still one sum;
- * what the previous release writes meanwhile counts as people's there.
+ * Opens and clicks by machines, read from the events' results. The sums separate them in their key, so that each is still one
+ * sum; events that the previous release writes meanwhile count as people's.
  */
 export function machineColumns(target: EventStoreTarget): readonly string[] {
   const { database, cluster } = checked(target);
@@ -171,7 +171,7 @@ FROM (
 export const SPARSE_TYPES: readonly EventType[] = EVENT_TYPES.filter((type) => type !== "sent" && type !== "delivered");
 
 /**
- * A month that has ended is merged into one part, so a page that looks through it opens one part rather than what was left of a
+ * A month that has ended is merged into one part, so a page that searches it opens one part rather than the remains of a
  * month's inserts.
  */
 const MERGED_WHEN_OVER = [
@@ -181,7 +181,7 @@ const MERGED_WHEN_OVER = [
 
 interface Derived {
   readonly table: Table;
-  /** What one row of `events` adds. */
+  /** The values that one row of `events` adds. */
   readonly columns: string;
   /** The columns that this fills; later steps add others. */
   readonly into: string;
@@ -282,7 +282,7 @@ function sums(name: string, span: { readonly name: string; readonly type: string
 /**
  * Creates the table, fills it from the existing events, then creates the view that keeps it current. Events written between
  * filling and the view would be missed, so recorders do not run while an event store with events goes through this step. Once
- * the view exists, repeating the step fills nothing.
+ * the view exists, a repeated step fills no rows.
  */
 function derivedTable(
   target: EventStoreTarget,

@@ -32,7 +32,7 @@ export interface Migration {
   readonly statements: readonly string[];
 }
 
-/** What must exist before the migrations table can be queried. */
+/** Returns the statements for the tables that must exist before the migrations table can be queried. */
 export function eventStoreFoundation(target: EventStoreTarget): readonly string[] {
   const { database, cluster } = checked(target);
   return [
@@ -83,7 +83,7 @@ export function eventsView({ database, cluster }: EventStoreTarget, how: Creatio
 SELECT *, machine, created_at, toDate(created_at) AS day FROM ${database}.events`;
 }
 
-/** One row an event. A page is a range of the key; a job's events are found by the bloom filter. */
+/** One row per event. A page is a range of the key; a job's events are found by the bloom filter. */
 const EVENTS: Table = {
   name: "events",
   columns: `  tenant_id LowCardinality(String) CODEC(ZSTD(1)),

@@ -15,7 +15,7 @@ export interface Table {
   readonly engineArguments: readonly string[];
   readonly partitionBy: string;
   readonly orderBy: string;
-  /** Of a table that a released step created; null: none. */
+  /** The TTL with which a released step created the table; null: none. */
   readonly ttl: string | null;
   readonly settings: readonly string[];
   /** How a cluster spreads its rows over the shards; by default, by tenant. */
@@ -39,7 +39,7 @@ export const formatEnum = (words: readonly string[]) =>
 export const CREATE_VIEW = { once: "CREATE VIEW IF NOT EXISTS", anew: "CREATE OR REPLACE VIEW" } as const;
 export type Creation = keyof typeof CREATE_VIEW;
 
-/** The table that a node's rows are in: in a cluster, the one of the plain name is a face over all nodes'. */
+/** The table that a node's rows are in: in a cluster, the table with the plain name is a view over all nodes'. */
 export function localName({ cluster }: EventStoreTarget, name: string): string {
   return cluster === null ? name : `${name}_local`;
 }
@@ -84,7 +84,7 @@ export function replicated(
 
 /**
  * An insert is confirmed once it is on disk, because the queue then deletes its rows. Measured: 6 ms more for a small batch of
- * events and jobs, nothing for a large one.
+ * events and jobs, no difference for a large one.
  */
 export const ON_DISK = ["fsync_after_insert = 1", "fsync_part_directory = 1"] as const;
 
@@ -109,11 +109,11 @@ export function checked(target: EventStoreTarget): EventStoreTarget {
   return target;
 }
 
-/** What released steps of the schema create tables with; `removeTtl` takes it off again. */
+/** The TTLs with which released steps of the schema create tables; `removeTtl` removes them. */
 export const FORMER_TTL = {
   events: "toDateTime(intDiv(event_id, 4096000) + 1735689600, 'UTC') + INTERVAL 13 MONTH",
   jobs: "toDateTime(UUIDv7ToDateTime(job_id, 'UTC')) + INTERVAL 90 DAY",
 } as const;
 
-/** The channels that the steps of the schema name. Others are added to the columns behind them: `migrate-event-store.ts`. */
+/** The channels in the released steps of the schema. Others are appended to the columns in `migrate-event-store.ts`. */
 export const FIRST_CHANNELS = ["email", "whatsapp", "wallet"] as const;

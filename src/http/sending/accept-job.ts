@@ -23,7 +23,7 @@ export interface Accepting {
   /** Files that the job sends; absent: none. */
   readonly contents?: readonly Content[];
   readonly exchange: Exchange;
-  /** Undoes what was done for the job, called only if the job was certainly not queued. */
+  /** Undoes the preparations for the job; called only if the job was certainly not queued. */
   onNotQueued?(): Promise<void>;
 }
 
@@ -37,7 +37,7 @@ export function acceptJob(door: FrontDoor, accepting: Accepting): Promise<Accept
   return span === null ? accept(door, accepting) : acceptTraced(door, accepting, span);
 }
 
-/** Its deliveries are steps of the request's trace, as long as the job carries this step's name. */
+/** Deliveries become spans of the request's trace because the job carries this span's context. */
 async function acceptTraced(door: FrontDoor, accepting: Accepting, { traceparent: parent }: Span) {
   const { job, tenant } = accepting;
   const { jobId, channel } = job;
@@ -60,7 +60,7 @@ async function acceptTraced(door: FrontDoor, accepting: Accepting, { traceparent
   }
 }
 
-/** In the words of OpenTelemetry's conventions for messaging. */
+/** Uses the attribute names of OpenTelemetry's conventions for messaging. */
 function sendAttributes(channel: string, jobId: string) {
   return {
     "messaging.system": "waybill",
@@ -164,7 +164,7 @@ export async function storeLarge(
   const payload = Buffer.from(job.payload);
   const { sha256, bytes } = await door.inTurn({ tenantId }, payload.length, () => nameOfPayload(payload));
   await put(door, { tenantId, jobId: job.jobId }, payload, contents);
-  // Files count in the tenant's share of the queue, and in the room that a delivery takes, like the payload.
+  // Files count against the tenant's share of the queue and a delivery's memory, like the payload.
   const stored = { sha256, bytes: contents.reduce((sum, { body }) => sum + body.length, bytes) };
   return { ...job, payload: "", stored };
 }

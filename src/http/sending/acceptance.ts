@@ -10,7 +10,7 @@ import type { Refused } from "../error-codes.ts";
 export interface Refusal extends Refused {
   /** 500: the service is not configured for it. */
   readonly status: 400 | 403 | 422 | 500;
-  /** Everything that is wrong with inline HTML. */
+  /** Every violation in the inline HTML. */
   readonly violations?: readonly { readonly rule: string; readonly message: string }[];
   /** The message ends with the members that are known. */
   readonly listsMembers?: true;
@@ -24,18 +24,18 @@ export type Acceptance =
       /** Files that the payload names by their digests, stored before the job is queued; absent: none. */
       readonly contents?: readonly Content[];
       /**
-       * Asks a store, before the job is queued, what else may speak against it; absent: nothing can. Rejects if the
-       * store cannot be reached.
+       * Checks a store for further reasons to refuse, before the job is queued; absent: no such check. Rejects if the store
+       * cannot be reached.
        */
       confirm?(): Promise<Refusal | null>;
-      /** What follows if it is not received; absent: nothing. */
+      /** The messages to send if this one is not received; absent: none. */
       readonly fallbacks?: readonly PlannedFallback[];
-      /** What accepting the job takes beside its place in the queue; absent: nothing. */
+      /** A charge for accepting the job; absent: none. */
       readonly charge?: Charge;
     }
   | { readonly ok: false; readonly refusal: Refusal };
 
-/** What is taken for a job before it is queued, such as a token for its pass. */
+/** A charge made for a job before it is queued, such as a token for its pass. */
 export interface Charge {
   /**
    * Takes it for the job. Returns null, or the job of an equal request that was quicker. Throws an `ApiError` if it cannot be
@@ -63,7 +63,7 @@ export interface PlannedFallback {
   readonly accepted: Acceptance & { readonly ok: true };
 }
 
-/** The outcome once stores were asked. */
+/** Returns the outcome after the checks against stores. */
 export async function confirmed(acceptance: Acceptance): Promise<Acceptance> {
   const refusal = acceptance.ok ? await acceptance.confirm?.() : null;
   return refusal ? { ok: false, refusal } : acceptance;
@@ -77,7 +77,7 @@ export function presentMembers(body: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
 }
 
-/** Refuses a body with a member that the endpoint does not know; null if there is none. No member is silently ignored. */
+/** Refuses a body with a member that the endpoint does not know; null if there is none. Members are never silently ignored. */
 export function unknownMember(body: JsonObject, known: readonly string[]): Refusal | null {
   const param = firstUnknown(body, known);
   if (param === undefined) return null;
@@ -85,7 +85,7 @@ export function unknownMember(body: JsonObject, known: readonly string[]): Refus
   return { status: 400, code: "unknown_member", param, message, listsMembers: true };
 }
 
-/** Adds a member that was taken off before the rest of the body was judged: the sender may have meant it. */
+/** Adds a member that was removed before the rest of the body was checked: the sender may have meant it. */
 export function alsoKnown(acceptance: Acceptance, member: string): Acceptance {
   if (acceptance.ok || acceptance.refusal.listsMembers !== true) return acceptance;
   const { refusal } = acceptance;

@@ -6,7 +6,7 @@ import { KEY_CONFLICT_TEXT } from "../failures.ts";
 import type { FrontDoor } from "../front-door.ts";
 import { shownFallbacks } from "./fallbacks.ts";
 
-/** The answer to a request whose job was offered to the queue. Throws an `ApiError` 422 or 429. */
+/** Returns the answer to a request whose job was offered to the queue. Throws an `ApiError` 422 or 429. */
 export function answerAccepted(door: FrontDoor, exchange: Exchange, tenant: Tenant, accepted: AcceptResult): Response {
   switch (accepted.kind) {
     case "accepted":
@@ -32,7 +32,7 @@ export function keyConflict(): ApiError {
   return new ApiError("idempotency_conflict", KEY_CONFLICT_TEXT);
 }
 
-/** The answer to a send. `body`: as it was sent; absent: it has no fallbacks. */
+/** Returns the answer to a send. `body`: as received; absent: it has no fallbacks. */
 export function pendingJob(jobId: string, body?: unknown): string {
   const fallbacks = body === undefined ? [] : shownFallbacks(jobId, body);
   if (fallbacks.length === 0) return `{"job_id":"${jobId}","status":"pending"}`;

@@ -13,7 +13,7 @@ import type { SendKind } from "./serve-send.ts";
 
 type Batched = Said &
   SendKind & {
-    /** Of one message, as its own endpoint takes it. */
+    /** The schema of one message, as in its own endpoint. */
     readonly message: TObject;
     /** A batch, as the document shows it. */
     readonly example: Json;
@@ -31,7 +31,7 @@ export function batchEndpoint({
   message,
   example,
 }: Batched): Endpoint {
-  // What all messages share need not stand in each of them.
+  // Members that all messages share may be left out of each.
   const part = Type.Partial(Type.Object({ ...message.properties, scheduled_at: optional(ScheduledAt) }), {
     $id: `${String(message.$id)}InBatch`,
     additionalProperties: false,

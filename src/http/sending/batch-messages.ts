@@ -23,11 +23,14 @@ export interface BatchBody {
 }
 
 const MIB = 1024 * 1024;
-/** Payloads of one batch, in UTF-16 code units: what all messages share counts for each of them. */
+/** Payloads of one batch, in UTF-16 code units: shared members count once per message. */
 const PAYLOADS_MAX = 64 * MIB;
-/** A piece ends with the message that goes beyond: what is made at a time stays small, and so does the call to the queue. */
+/** A piece ends with the message that exceeds this, which keeps both the piece and the call to the queue small. */
 const PIECE_PAYLOADS_MAX = 512 * 1024;
-/** So does one whose messages take long to check, refused ones too: each may share half a megabyte of HTML with a thousand others. */
+/**
+ * A piece also ends when checking takes this long, refused messages included: each may share half a megabyte of HTML with a
+ * thousand others.
+ */
 const PIECE_MS_MAX = 50;
 /** More than any message has: they are copied for each message. */
 const DEFAULTS_MAX = 100;
@@ -63,7 +66,7 @@ export interface MessageMaker {
   toJob(jobId: string, accepted: (Acceptance & { readonly ok: true })["job"]): NewJob;
 }
 
-/** Makes the jobs of a batch, piece by piece, so that neither time nor memory is taken for all of them at once. */
+/** Builds the jobs of a batch piece by piece, so that it never takes the time or memory of all of them at once. */
 export class BatchMessages {
   private payloads = 0;
   /** The last piece was full of bytes, or took too long, before it was full of messages. */

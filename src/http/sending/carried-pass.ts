@@ -6,7 +6,7 @@ import type { tenantFailure } from "../failures.ts";
 import { optional } from "../schemas.ts";
 import { type Acceptance, alsoKnown, type Charge, type Refusal } from "./acceptance.ts";
 
-/** Takes the passes that messages carry; the wallet's side of `pass`. */
+/** Reads the passes that messages carry; the wallet's side of `pass`. */
 export interface PassDesk {
   /** The member `pass`: as in a request for the pass alone. */
   readonly schema: TSchema;
@@ -20,7 +20,9 @@ export interface PassDesk {
 export interface CarryingForm {
   /** Turns the body of a send into a job; it knows no `pass`. */
   accept(tenant: Tenant, body: unknown): Acceptance;
-  /** The body with what its checks need of the pass; a text says why the message cannot have it. */
+  /**
+   * Returns the body with the pass data that its checks need, or a text that explains why the message cannot carry the pass.
+   */
   bodyWith(body: JsonObject, pass: CarriedPass): JsonObject | string;
 }
 
@@ -30,8 +32,8 @@ export function carrying(message: TObject, { schema }: PassDesk): TSchema {
 }
 
 /**
- * Accepts a message that may carry a pass. The order of the rules: what is malformed in the message or in the pass (400), then
- * all else of the message (403, 422), then whether the tenant may send passes (403).
+ * Accepts a message that may carry a pass. The checks run in this order: malformed members of the message or the pass (400),
+ * other faults of the message (403, 422), then the tenant's right to send passes (403).
  */
 export function acceptCarrying(desk: PassDesk, { accept, bodyWith }: CarryingForm): CarryingForm["accept"] {
   return (tenant, body) => {
@@ -39,7 +41,7 @@ export function acceptCarrying(desk: PassDesk, { accept, bodyWith }: CarryingFor
     const { pass: given, ...message } = body;
     if (given === null) return accept(tenant, message);
     const read = desk.read(tenant, given);
-    // What is wrong with the message is said first, as if it came alone.
+    // The message's own faults are reported first, as if it came without a pass.
     const whole = "status" in read ? message : bodyWith(message, read.pass);
     const acceptance = accept(tenant, typeof whole === "string" ? message : whole);
     if (!acceptance.ok && acceptance.refusal.status === 400) return acceptance;

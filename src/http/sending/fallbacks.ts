@@ -17,7 +17,7 @@ const AFTER = /^(?<count>[1-9]\d{0,5})(?<unit>[smhd])$/;
 
 const Event = enumSchema(AWAITED);
 
-/** The member of a send that names what follows if it is not received. */
+/** The member of a send with the messages that follow if it is not received. */
 export const Fallbacks = Type.Array(
   Type.Object(
     {
@@ -50,7 +50,7 @@ export const Fallbacks = Type.Array(
   },
 );
 
-/** What a send says of its fallbacks, before their own messages are checked. */
+/** A send's fallbacks before their own messages are checked. */
 interface Read {
   readonly afterMs: number;
   readonly unless: readonly Awaited[];
@@ -61,7 +61,7 @@ type ReadResult =
   | { readonly ok: true; readonly read: readonly Read[] }
   | { readonly ok: false; readonly refusal: Refusal };
 
-/** The body without `fallback`, which no channel knows; null: it has none. */
+/** Splits off `fallback`, which no channel accepts; null: the body has none. */
 export function takeFallbacks(body: unknown): { readonly body: JsonObject; readonly fallback: Json } | null {
   if (!isJsonObject(body) || !("fallback" in body)) return null;
   const { fallback = null, ...others } = body;
@@ -69,8 +69,8 @@ export function takeFallbacks(body: unknown): { readonly body: JsonObject; reado
 }
 
 /**
- * The message with what follows it: each fallback is checked as a send of its own. Throws an `ApiError` 403 where the tenant may not
- * send on its channel.
+ * Adds a message's fallbacks to it, each checked as a send of its own. Throws an `ApiError` 403 if the tenant may not send on
+ * its channel.
  */
 export function acceptFallbacks(door: FrontDoor, tenant: Tenant, fallback: Json, main: Acceptance): Acceptance {
   if (!main.ok || fallback === null) return main;
@@ -142,15 +142,15 @@ function readUnless(value: Json): readonly Awaited[] | null {
   return known.length > 0 && known.length === words.length && areKnown ? known : null;
 }
 
-/** A fallback as the answer to its send names it. */
+/** A fallback in the answer to its send. */
 export interface ShownFallback {
   readonly jobId: string;
   readonly dueMs: number;
 }
 
 /**
- * The fallbacks that the body's first request queued, from the message's job and the body alone: they are the same for every
- * repeat of it.
+ * Derives the fallbacks that the first request queued from the message's job and the body alone, so every repeat shows the same
+ * ones.
  */
 export function shownFallbacks(mainJobId: string, body: unknown): readonly ShownFallback[] {
   const taken = takeFallbacks(body);
@@ -160,14 +160,14 @@ export function shownFallbacks(mainJobId: string, body: unknown): readonly Shown
   return given.read.map(({ afterMs }, at) => ({ jobId: fallbackId(mainJobId, at + 1), dueMs: fromMs + afterMs }));
 }
 
-/** What the times of a message's fallbacks count from (unix ms): its own time, or its acceptance. */
+/** Returns the base of a message's fallback times (unix ms): its scheduled time, or its acceptance. */
 function fallbacksFromMs(mainJobId: string, { scheduled_at = null }: JsonObject): number {
   const acceptedMs = jobTimeMs(mainJobId);
   const time = scheduled_at === null ? null : readSchedule(scheduled_at, Number.POSITIVE_INFINITY);
   return time !== null && "dueMs" in time ? Math.max(acceptedMs, time.dueMs) : acceptedMs;
 }
 
-/** What makes its job a fallback. */
+/** Builds the part of a job that makes it a fallback. */
 export function toFallback(mainJobId: string, { afterMs, unless }: PlannedFallback, number: number): Fallback {
   return { mainJobId, number, afterMs, unless };
 }

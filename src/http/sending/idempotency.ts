@@ -3,7 +3,7 @@ import { limits } from "../../domain/limits.ts";
 import { ApiError } from "../api-error.ts";
 import type { Exchange } from "../exchange.ts";
 
-/** Of a request whose body has been parsed already. Throws an `ApiError` 400. */
+/** Reads the idempotency key of a request whose body has been parsed. Throws an `ApiError` 400. */
 export function readIdempotency({ request }: Exchange, scope: string, body: unknown): Idempotency | null {
   return under(readIdempotencyKey(request), scope, JSON.stringify(body));
 }

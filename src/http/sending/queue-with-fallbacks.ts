@@ -20,7 +20,7 @@ interface WithFallbacks {
 }
 
 /**
- * Queues a message and what follows if it is not received. The request has been counted. Throws an `ApiError` 422, 429 or 500.
+ * Queues a message and its fallbacks. The request has been counted. Throws an `ApiError` 422, 429 or 500.
  *
  * The fallbacks come first: one whose message is not queued in the end, because it was refused or this process died, is never
  * sent. The message alone has the Idempotency-Key, so a repeat after such an end queues everything anew.
@@ -72,7 +72,7 @@ export async function queueWithFallbacks(door: FrontDoor, exchange: Exchange, se
   return answerAccepted(door, exchange, tenant, result);
 }
 
-/** Those that this does not reach are not sent either: their message was never queued. */
+/** Fallbacks that this misses are not sent either: their message was never queued. */
 async function withdrawAll({ ports }: FrontDoor, tenant: Tenant, jobIds: readonly string[]): Promise<void> {
   const withdrawn = await Promise.allSettled(jobIds.map((jobId) => ports.schedule.cancel(tenant, jobId)));
   for (const each of withdrawn) {

@@ -28,7 +28,7 @@ export function withMember(schema: TSchema, name: string, member: TSchema): TSch
   return { ...schema, properties: { ...(isJsonObject(properties) ? properties : {}), [name]: member } };
 }
 
-/** A send's body without `scheduled_at`, which no channel knows, and when it is to be sent (unix ms); null: at once. */
+/** A send's body without `scheduled_at`, which no channel accepts, and its scheduled time (unix ms); null: at once. */
 export type TimedBody =
   | { readonly ok: true; readonly body: unknown; readonly dueMs: number | null }
   | { readonly ok: false; readonly refusal: Refusal };
@@ -39,7 +39,7 @@ export function takeSchedule(body: unknown, nowMs: number): TimedBody {
   if (scheduled_at === null) return { ok: true, body: others, dueMs: null };
   const time = readSchedule(scheduled_at, nowMs);
   if ("refusal" in time) return { ok: false, refusal: time.refusal };
-  // Whether its time has come is judged by more clocks than this one.
+  // Other clocks than this one decide whether the time has come.
   return { ok: true, body: others, dueMs: time.dueMs };
 }
 

@@ -11,7 +11,7 @@ import { type SendKind, serveSend } from "./serve-send.ts";
 
 export type Said = Pick<Declaration, "path" | "name" | "operation" | "summary" | "description" | "fails">;
 
-/** A call that queues a job from nothing but its body. */
+/** Declares a call that builds its job from the body alone. */
 export function sendEndpoint(declared: Said & SendKind & { readonly body: DocumentedBody }): Endpoint {
   const { path, name, operation, summary, description, channel, scope, body, bounds, accept, fails } = declared;
   const kind: SendKind = { channel, scope, ...(bounds && { bounds }), accept };
@@ -37,7 +37,7 @@ function withFallbacks(body: DocumentedBody): DocumentedBody {
   return body.schema === null ? body : { ...body, schema: withMember(body.schema, "fallback", optional(Fallbacks)) };
 }
 
-/** What all calls that queue a new message have in common. */
+/** Returns the members common to all calls that queue a new message. */
 export function sends(tag: Tag) {
   return { method: "POST", tag, headers: [IDEMPOTENCY_KEY], answers: QUEUED } as const;
 }
@@ -82,7 +82,7 @@ export const QUEUED = {
   },
 } as const satisfies Answers;
 
-/** Everything that is wrong with inline HTML. */
+/** Every violation in the inline HTML. */
 export const Violations = Type.Array(
   Type.Object({
     rule: Type.Union([

@@ -24,8 +24,8 @@ export interface BatchKind extends SendKind {
 }
 
 /**
- * Serves a batch: one authentication and one parse for up to a thousand messages, each of which is then checked and queued as a
- * request of its own would be, and counts as one. What is wrong with a message is an error of its index.
+ * Serves a batch: one authentication and one parse for up to a thousand messages, each of which is checked, queued and counted
+ * like a request of its own. A faulty message becomes an error of its index.
  */
 export async function serveBatch(door: FrontDoor, exchange: Exchange, kind: BatchKind): Promise<Response> {
   const tenant = await door.authenticate(exchange, "send");
@@ -56,12 +56,12 @@ export async function serveBatch(door: FrontDoor, exchange: Exchange, kind: Batc
   return await answerBatch(door, exchange, { tenant, kind, isCounted, result });
 }
 
-/** One step for all messages, as long as they carry its name. */
+/** Starts one span for all messages, which carry its context. */
 function startStep({ ports }: FrontDoor, { span }: Exchange, { channel }: SendKind): Span | undefined {
   return span === null ? undefined : ports.tracer?.step(`accept ${channel} batch`, "producer", span.traceparent);
 }
 
-/** In the words of OpenTelemetry's conventions for messaging. */
+/** Uses the attribute names of OpenTelemetry's conventions for messaging. */
 function toAttributes({ channel }: SendKind, { size, tenant }: Batch, outcome: string) {
   return {
     "messaging.system": "waybill",

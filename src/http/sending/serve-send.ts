@@ -21,7 +21,7 @@ import { takeSchedule } from "./schedule.ts";
 export interface SendKind extends MessageKind {
   /** Scopes the Idempotency-Key: the same key and body under another scope is another request. */
   readonly scope: string;
-  /** Of its body; absent: as of every call. */
+  /** Bounds on its body; absent: the usual ones. */
   readonly bounds?: BodyBounds;
 }
 
@@ -80,7 +80,7 @@ export async function serveSend(door: FrontDoor, exchange: Exchange, kind: SendK
   return answerAccepted(door, exchange, tenant, accepted);
 }
 
-/** The body's job, and what follows if it is not received. Throws an `ApiError` 403 where that may not be sent. */
+/** Returns the body's job and its fallbacks. Throws an `ApiError` 403 if a fallback may not be sent. */
 function acceptWhole(door: FrontDoor, kind: SendKind, tenant: Tenant, body: unknown): Acceptance {
   const nowMs = door.ports.clock.nowMs();
   const taken = takeFallbacks(body);
@@ -96,8 +96,8 @@ interface Charged {
 }
 
 /**
- * Takes what the job costs, then queues it. A process that dies in between leaves something that no job has, which a sweep gives
- * back. The request has been counted.
+ * Charges for the job, then queues it. A process that dies in between leaves a charge without a job, which a sweep refunds. The
+ * request has been counted.
  */
 async function queueCharged(door: FrontDoor, exchange: Exchange, charged: Charged): Promise<Response> {
   const { tenant, job, contents, charge } = charged;
@@ -114,7 +114,7 @@ async function queueCharged(door: FrontDoor, exchange: Exchange, charged: Charge
   return answerAccepted(door, exchange, tenant, accepted);
 }
 
-/** The body's job, with the time that it is scheduled for, which is no channel's matter. */
+/** Returns the body's job with its scheduled time, which channels do not handle. */
 export function acceptTimed(kind: Pick<SendKind, "accept">, tenant: Tenant, body: unknown, nowMs: number): Acceptance {
   const timed = takeSchedule(body, nowMs);
   if (!timed.ok) return timed;
@@ -126,7 +126,7 @@ export function acceptTimed(kind: Pick<SendKind, "accept">, tenant: Tenant, body
 interface Send {
   /** Parsed. */
   readonly body: unknown;
-  /** Of the body, expanded if it was compressed. */
+  /** The length of the body, expanded if it was compressed. */
   readonly bytes: number;
   readonly idempotency: Idempotency | null;
 }
@@ -146,8 +146,8 @@ export async function readSend(
 }
 
 /**
- * The first answer to this same request, or null. A repeat gets the original answer even if the request would be refused now,
- * for example because a template is gone.
+ * Returns the first answer to this same request, or null. A repeat gets the original answer even if the request would be
+ * refused now, for example because a template is gone.
  */
 export async function replayed(
   door: FrontDoor,

@@ -2,10 +2,10 @@ import { type Answer, type CallOptions, Calls, type Input, WaybillError } from "
 import type { Operations } from "../../../clients/typescript/generated.ts";
 
 /*
- * How the pages call the API: with the client that everybody gets, and the session's cookie in place of a token.
+ * How the pages call the API: with the public client, and the session's cookie in place of a token.
  */
 
-/** Tells the server that this page makes the call, and not one of another site (which cannot set it). */
+/** Proves to the server that this page makes the call: another site cannot set the header. */
 const OWN_PAGE = { "x-waybill-dashboard": "1" };
 const TIMEOUT_MS = 60_000;
 
@@ -14,7 +14,7 @@ const calls = new Calls(
   OWN_PAGE,
 );
 
-/** What every page knows of who looks at it. */
+/** The signed-in operator and its session, shared by all pages. */
 export interface Session {
   readonly name: string;
   readonly role: "read" | "write";
@@ -22,7 +22,7 @@ export interface Session {
 
 let onSignedOut: () => void = () => undefined;
 
-/** `listener` is called when a call finds that the session is over. */
+/** Registers a listener that is called when a call fails because the session has expired. */
 export function whenSignedOut(listener: () => void): void {
   onSignedOut = listener;
 }
@@ -41,16 +41,16 @@ export async function call<N extends keyof Operations>(
   }
 }
 
-/** Where a browser downloads something of the API. */
+/** Returns the address of a download from the API. */
 export function downloadPath(path: string, query: Readonly<Record<string, string>>): string {
   return `${path}?${new URLSearchParams(query)}`;
 }
 
-/** What went wrong, for people. */
+/** An error in words for people. */
 export interface Problem {
   readonly text: string;
   readonly status: number | null;
-  /** Names the request in the service's log; null: it never got there. */
+  /** Identifies the request in the service's log; null: it did not reach the service. */
   readonly requestId: string | null;
 }
 

@@ -18,7 +18,7 @@ import { TenantsPage } from "./tenants.tsx";
 import { Page, ProblemBox, Waiting } from "./ui.tsx";
 import { UsagePage } from "./usage.tsx";
 
-/** The signed-in operator: null while nobody is, undefined while that is not known. */
+/** The signed-in operator: null if none, undefined while it is unknown. */
 function App(): JSX.Element {
   const [session, setSession] = useState<Session | null | undefined>(undefined);
   const look = useLoad(async (signal) => setSession(await call("getSession", {}, { signal })), "");
@@ -94,7 +94,7 @@ function Shell({ session, onSignOut }: { readonly session: Session; onSignOut():
   const isFirst = useRef(true);
   const section = route.parts[0] ?? "overview";
   useEffect(() => {
-    // Who follows a link hears and sees the new page from its beginning.
+    // After a link is followed, the new page is read from its beginning, by eyes and screen readers alike.
     if (!isFirst.current) {
       main.current?.focus({ preventScroll: true });
       scrollTo(0, 0);

@@ -9,7 +9,7 @@ import { Badge, type Column, More, Page, ProblemBox, Table, Time } from "./ui.ts
 const NAMES = ["operator", "tenant", "action", "from", "to"] as const;
 const PAGE = 50;
 
-/** Who did what, and when. */
+/** The audit log. */
 export function AuditPage({ query }: { readonly query: URLSearchParams }): JSX.Element {
   const given = NAMES.flatMap((name) => {
     const value = query.get(name) ?? "";

@@ -6,7 +6,7 @@ import { useMedia } from "./load.ts";
 import { Table } from "./ui.tsx";
 import { channelName, count, localMinute } from "./words.ts";
 
-/** How each outcome is drawn: colours that colour-blind people tell apart, and dashes for print and grey screens. */
+/** The style of each outcome: colours that colour-blind people can distinguish, and dashes for print and grey screens. */
 const OUTCOMES = [
   { outcome: "accepted", label: "Accepted", dash: [] },
   { outcome: "delivered", label: "Delivered", dash: [] },
@@ -22,7 +22,7 @@ const HEIGHT = 190;
 const WIDEST_AXIS = 90;
 const AXIS_AIR = 20;
 const WIDTH_OF_DIGITS = 26;
-/** Of the table that stands for a chart. */
+/** Rows of the table that replaces a chart. */
 const MINUTES_PER_ROW = 5;
 
 interface Series {
@@ -32,7 +32,7 @@ interface Series {
   readonly counts: readonly number[];
 }
 
-/** One chart a channel that had traffic. */
+/** Renders one chart per channel with traffic. */
 export function RateCharts({ rates }: { readonly rates: Rates }): JSX.Element {
   const channels = [...new Set(rates.series.map(({ channel }) => channel))].filter((channel) =>
     rates.series.some((each) => each.channel === channel && each.counts.some((value) => value > 0)),
@@ -153,7 +153,7 @@ function optionsFor(element: HTMLElement, series: readonly Series[]): uPlot.Opti
   const pen = document.createElement("canvas").getContext("2d");
   const colour = (name: string) => style.getPropertyValue(`--${name}`).trim();
   const font = "12px system-ui, sans-serif";
-  /** Of the longest label, with its tick and some air, so that no digit is cut off. */
+  /** Returns the width of the longest label with its tick and some padding, so that no digit is cut off. */
   const measureWidth = (labels: readonly string[]): number => {
     if (pen === null) return WIDEST_AXIS;
     pen.font = font;

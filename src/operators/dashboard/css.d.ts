@@ -1,2 +1,2 @@
-/** Bun puts imported styles into a file of their own. */
+/** Bun bundles imported styles into a separate file. */
 declare module "*.css";

@@ -15,7 +15,7 @@ export function Dialog({
 }): JSX.Element {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
-  // Before it is painted: its button closes nothing that is not open.
+  // Opened before it is painted, because its button can close only an open dialog.
   useLayoutEffect(() => {
     const before = document.activeElement;
     element.current?.showModal();
@@ -54,7 +54,7 @@ export type Field =
   | (FieldBase & { readonly kind: "lines"; readonly value?: string; readonly rows?: number; readonly isCode?: boolean })
   | (FieldBase & { readonly kind: "choice"; readonly value?: string; readonly choices: readonly Choice[] })
   | (FieldBase & {
-      /** One line, with what fits offered while it is written. */
+      /** A single line, with matching suggestions while it is typed. */
       readonly kind: "suggested";
       readonly value?: string;
       suggest(word: string, signal: AbortSignal): Promise<readonly Choice[]>;
@@ -66,16 +66,16 @@ export interface Choice {
   readonly label: string;
 }
 
-/** What a form was filled in with. */
+/** The values of a filled-in form. */
 export class Filled {
   constructor(private readonly data: FormData) {}
 
-  /** Without blanks around it. */
+  /** Returns the value without surrounding blanks. */
   text(name: string): string {
     return String(this.data.get(name) ?? "").trim();
   }
 
-  /** As it is. */
+  /** Returns the value unchanged. */
   raw(name: string): string {
     return String(this.data.get(name) ?? "");
   }
@@ -85,7 +85,7 @@ export class Filled {
   }
 }
 
-/** A form. `submit` rejects with what went wrong, which is shown. */
+/** A form. If `submit` rejects, the form displays the error. */
 export function Form({
   fields,
   action,
@@ -186,7 +186,7 @@ function Control({
   if (field.kind === "suggested") return <Suggested field={field} common={common} />;
   const { kind, value, min } = field;
   const autocomplete = kind === "password" ? "off" : undefined;
-  // Each type of input has a type of its own in JSX; what is set here, all of them take.
+  // Each type of input has its own type in JSX; the attributes set here are valid for all of them.
   const attributes = { ...common, type: kind as "text", min, autocomplete, defaultValue: value };
   return <input {...attributes} />;
 }
@@ -230,10 +230,10 @@ function Suggested({
   );
 }
 
-/** Who types on is not asked for. */
+/** No suggestions are requested while the person is still typing. */
 const TYPING_PAUSE_MS = 200;
 
-/** A dialog that holds one form, and closes once it is done. */
+/** A dialog with one form, which closes after it is submitted. */
 export function FormDialog({
   title,
   intro,

@@ -1,4 +1,4 @@
-/** What the page searches for; "" is anything. */
+/** The page's search; "" matches anything. */
 export interface JobSearch {
   readonly tenant: string;
   /** A recipient or a job's id. */

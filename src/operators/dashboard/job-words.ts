@@ -3,7 +3,7 @@ import type { Tone } from "./ui.tsx";
 import { ago, channelName, counted } from "./words.ts";
 
 /*
- * What happened to a job, told in words.
+ * The history of a job in words.
  */
 
 export const STATUSES = ["pending", "running", "success", "failed", "suppressed"] as const;
@@ -33,9 +33,9 @@ const OUTCOME_TONES: Readonly<Record<OperatorJob["outcome"], Tone>> = {
   suppressed: "quiet",
 };
 
-/** What became of a job, for a list. */
+/** Describes the outcome of a job for a list. */
 export function shortOutcome({ outcome, channel }: Pick<OperatorJob, "outcome" | "channel">): Sentence {
-  // A pass that was made has nobody who reports more of it.
+  // There are no further reports on a pass once it is made.
   if (channel === "wallet" && outcome === "sent") return { tone: "good", text: "made" };
   return { tone: OUTCOME_TONES[outcome], text: outcome.replace("_", " ") };
 }
@@ -45,7 +45,7 @@ export interface Sentence {
   readonly text: string;
 }
 
-/** What became of a job, or what it waits for. `isPaused`: an operator paused its tenant on its channel. */
+/** Describes the outcome of a job, or the reason why it waits. `isPaused`: an operator paused its tenant on its channel. */
 export function describeOutcome(job: JobHistory, isPaused: boolean, nowMs: number): Sentence {
   switch (job.status) {
     case "pending":
@@ -77,7 +77,7 @@ function waitingWords(job: JobHistory, isPaused: boolean, nowMs: number): string
 }
 
 function describeSuccess({ channel, events, history }: JobHistory): Sentence {
-  // What is about a copy says nothing of the message's own recipient.
+  // Events about a copy do not concern the message's own recipient.
   const own = events.filter(({ result }) => !("recipient" in result));
   const bounced = own.find((event) => event.event_type === "bounced");
   if (bounced !== undefined) {
@@ -105,7 +105,7 @@ function failureWords({ error, history, attempts, result }: JobHistory): string 
       ? ` After ${counted(attempts, "try", "tries")}, it is not tried again.`
       : "";
   const reply = last?.reply;
-  // The error quotes the reply, but for the recipient in it.
+  // The error quotes the reply without the recipient.
   const isSaid = reply === undefined || why.includes(reply.slice(0, QUOTED_CHARS));
   return `It failed: ${ended(why)}${isSaid || last === undefined ? "" : ` ${describeRelay(last)} said: ${ended(reply)}`}${tries}`;
 }
@@ -120,7 +120,7 @@ function describeRelay({ relay }: JobAttempt): string {
   return relay ?? "The mail server or provider";
 }
 
-/** With a full stop. */
+/** Ends the text with a full stop. */
 function ended(text: string): string {
   return /[.!?]$/.test(text) ? text : `${text}.`;
 }
@@ -133,7 +133,7 @@ export interface Step {
   readonly detail: string | null;
 }
 
-/** Acceptance, tries and events of a job, in the order of their times. */
+/** Builds the timeline of a job: acceptance, tries and events, in the order of their times. */
 export function buildTimeline(job: JobHistory): readonly Step[] {
   const { created_at, history, events } = job;
   // Events have whole seconds.
@@ -144,7 +144,7 @@ export function buildTimeline(job: JobHistory): readonly Step[] {
     { rank: 0, step: { at: created_at, tone: "quiet", title: "Accepted", detail: null } as const },
     ...history.map((attempt, index) => ({ rank: 1, step: attemptStep(attempt, index + 1) })),
     ...events
-      // A try says the same as its event, and more; after a retry, the events of the tries before it are left.
+      // A try contains more than its event, which is left out; after a retry, only the events of the earlier tries remain.
       .filter((event) => !isTold(event))
       .map((event) => ({ rank: 2, step: eventStep(event) })),
   ];

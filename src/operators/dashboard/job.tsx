@@ -15,7 +15,7 @@ interface JobProps {
   readonly jobId: string;
 }
 
-/** One message: what became of it and why, step by step, and what was sent. */
+/** The page of one message: its outcome with the reasons, step by step, and its content. */
 export function JobPage({ tenantId, jobId }: JobProps): JSX.Element {
   const job = useLoad((signal) => call("getJobHistory", { path: { id: tenantId, job_id: jobId } }, { signal }), jobId);
   const tenant = useLoad((signal) => call("getTenant", { path: { id: tenantId } }, { signal }), tenantId);
@@ -63,7 +63,7 @@ function Outcome({ job, isPaused }: { readonly job: JobHistory; readonly isPause
   );
 }
 
-/** The relays of a channel that are away, one of which the message may wait for. */
+/** The unavailable relays of a channel, one of which the message may be waiting for. */
 function Away({ channel }: { readonly channel: JobHistory["channel"] }): JSX.Element | null {
   const { data } = useLoad((signal) => call("getOverview", {}, { signal }), channel);
   const away = (data?.processes ?? []).flatMap(({ breakers }) => breakers).filter((each) => each.channel === channel);

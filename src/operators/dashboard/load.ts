@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { type Problem, toProblem } from "./api.ts";
 
-/** Something that is read from the API. While it is read again, what was known stays. */
+/** Data loaded from the API. While it reloads, the previous data stays. */
 export interface Loaded<T> {
   readonly data: T | null;
   readonly problem: Problem | null;
@@ -9,7 +9,7 @@ export interface Loaded<T> {
   reload(): void;
 }
 
-/** Reads something, and again whenever `key` changes. */
+/** Loads data, and reloads it whenever `key` changes. */
 export function useLoad<T>(read: (signal: AbortSignal) => Promise<T>, key: string): Loaded<T> {
   const [state, setState] = useState<{ data: T | null; problem: Problem | null; isLoading: boolean; key: string }>({
     data: null,
@@ -31,7 +31,7 @@ export function useLoad<T>(read: (signal: AbortSignal) => Promise<T>, key: strin
     return () => ending.abort();
   }, [key, round]);
   const reload = useCallback(() => setRound((before) => before + 1), []);
-  // What another key had is not shown under this one.
+  // Data of another key is not shown under this one.
   return { ...(state.key === key ? state : { data: null, problem: null, isLoading: true }), reload };
 }
 
@@ -89,7 +89,7 @@ export function useLoadPages<T>(
   };
 }
 
-/** An action on a button or form: one at a time, with what went wrong. */
+/** An action on a button or form: one at a time, with its error. */
 export interface Action {
   readonly isRunning: boolean;
   readonly problem: Problem | null;
@@ -130,7 +130,7 @@ export function useNow(everyMs: number): number {
   return now;
 }
 
-/** Whether the viewer's screen is as a media query says, also when that changes. */
+/** Tracks whether the viewer's screen matches a media query. */
 export function useMedia(query: string): boolean {
   const [isSo, setSo] = useState(() => matchMedia(query).matches);
   useEffect(() => {

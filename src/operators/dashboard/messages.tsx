@@ -29,7 +29,7 @@ function parseSearch(query: URLSearchParams): JobSearch {
   };
 }
 
-/** Where an operator finds a message. */
+/** The page where an operator searches for messages. */
 export function MessagesPage({ query }: { readonly query: URLSearchParams }): JSX.Element {
   const search = parseSearch(query);
   const key = JSON.stringify(search);
@@ -93,7 +93,7 @@ function SearchForm({ search }: { readonly search: JobSearch }): JSX.Element {
   );
 }
 
-/** Tenants whose id or name has the word. */
+/** Finds tenants whose id or name contains the word. */
 async function tenantsLike(word: string, signal: AbortSignal): Promise<readonly Choice[]> {
   const query = { limit: TENANTS_OFFERED, ...(word === "" ? {} : { find: word }) };
   const { tenants } = await call("listTenants", { query }, { signal });
@@ -177,7 +177,7 @@ async function oneJob(tenantId: string, jobId: string, signal: AbortSignal): Pro
   return { ...job, tenant_id: tenantId };
 }
 
-/** Of what the form offers, only known values pass. */
+/** Values that the form does not offer are dropped. */
 function toQuery({ status, channel, template, from, to }: Omit<JobSearch, "tenant" | "who">) {
   const knownStatus = STATUSES.find((each) => each === status);
   const knownChannel: Channel | undefined = CHANNELS.find((each) => each === channel);

@@ -18,7 +18,7 @@ const ROLES = [
   { value: "write", label: "write: may change things, too" },
 ] as const;
 
-/** Who may call the operator API, and look at these pages. */
+/** The page of operators, who may call the operator API and see these pages. */
 export function OperatorsPage(): JSX.Element {
   const loaded = useLoad((signal) => call("listOperators", {}, { signal }), "");
   const { reload } = loaded;

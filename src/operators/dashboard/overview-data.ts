@@ -4,18 +4,18 @@ import { call, type Problem, toProblem } from "./api.ts";
 
 export interface LiveOverview {
   readonly overview: Overview | null;
-  /** The last reading failed. What is shown is older. */
+  /** Whether the last load failed, so that the displayed data is older. */
   readonly problem: Problem | null;
-  /** The server tells of changes by itself. */
+  /** Whether the server pushes changes. */
   readonly isLive: boolean;
   reload(): void;
 }
 
 const POLL_MS = 10_000;
-/** A stream that says nothing for so long is checked: nothing may have changed, or nobody may be there. */
+/** A stream that is silent for this long is checked: either there was no change, or the server is gone. */
 const QUIET_MS = 30_000;
 
-/** The overview as it is, from the server's stream; while that is broken, it is asked for every ten seconds. */
+/** Returns the current overview from the server's stream, or by polling every ten seconds while the stream is broken. */
 export function useOverview(): LiveOverview {
   const [overview, setOverview] = useState<Overview | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);

@@ -7,7 +7,7 @@ import { Breakers, Expirings, ProcessTable, Shards, Waiters } from "./overview-t
 import { Badge, Card, Page, ProblemBox, Time, Waiting } from "./ui.tsx";
 import { bytes, count, counted, duration } from "./words.ts";
 
-/** What an operator looks at first: what is wrong, then how much goes through, then where it waits. */
+/** The first page that operators see: alarms, then throughput, then backlogs. */
 export function OverviewPage(): JSX.Element {
   const { overview, problem, isLive, reload } = useOverview();
   return (
@@ -128,7 +128,7 @@ function Numbers({ overview: { totals, queue } }: { readonly overview: Overview 
   );
 }
 
-/** A number whose store does not answer is not known. */
+/** A number is unknown if its store does not answer. */
 function shown(value: number | null): string {
   return value === null ? "?" : count(value);
 }

@@ -2,15 +2,15 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 /*
- * Shows a message that somebody else wrote.
+ * Renders a message from an untrusted author.
  *
  * Invariants:
- * R1. No script of a message runs: the frame's sandbox allows none, both policies (the page's, which the frame inherits, and the
- *     frame's own) allow none, and what could hold one is taken out before.
- * R2. A message loads nothing, so its sender does not learn that an operator looked at it: the policies allow pictures inside the
- *     message alone, and links lead nowhere.
- * R3. Styles of the message hold in the frame alone. The inherited policy allows none that stand in the HTML, so they are set from
- *     here; for that, and for nothing else, the frame counts as of our origin.
+ * R1. No script of a message runs: the frame's sandbox allows none, both policies (the page's, which the frame inherits,
+ *     and the frame's own) allow none, and elements that could contain one are removed first.
+ * R2. A message makes no requests, so its sender does not learn that an operator opened it: the policies allow only
+ *     pictures inside the message, and links are disabled.
+ * R3. Styles of the message apply in the frame alone. The inherited policy allows no inline styles, so they are set from
+ *     here; only for this purpose, the frame has our origin.
  */
 
 const POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'";
@@ -21,7 +21,7 @@ const STYLED = "data-style";
 interface Cleaned {
   readonly html: string;
   readonly styles: readonly string[];
-  /** Pictures that were left out, because showing them would tell the sender. */
+  /** Number of pictures left out, because loading them would notify the sender. */
   readonly pictures: number;
 }
 
@@ -54,7 +54,9 @@ function buildDocument({ html }: Cleaned): string {
   return `<!doctype html><html><head><meta http-equiv="Content-Security-Policy" content="${POLICY}"></head><body>${html}</body></html>`;
 }
 
-/** Takes out of a message what is not text, layout or a picture inside the message. Nothing of it is run or loaded here. */
+/**
+ * Removes everything from a message except text, layout and pictures inside the message. No part of it is run or loaded here.
+ */
 function cleanHtml(html: string): Cleaned {
   const parsed = new DOMParser().parseFromString(html, "text/html");
   const styles = [...parsed.querySelectorAll("style")].map(({ textContent }) => textContent);
@@ -82,7 +84,7 @@ function dress(frame: HTMLIFrameElement | null, { styles }: Cleaned): void {
   const view = inside?.defaultView;
   if (frame === null || inside === null || inside === undefined || view === null || view === undefined) return;
   inside.adoptedStyleSheets = [BASE, ...styles].map((text) => {
-    // A sheet belongs to the document that it was made in.
+    // A style sheet belongs to the document that created it.
     const sheet = new view.CSSStyleSheet();
     sheet.replaceSync(text);
     return sheet;
@@ -94,6 +96,6 @@ function dress(frame: HTMLIFrameElement | null, { styles }: Cleaned): void {
 }
 
 const HEIGHT_MAX = 900;
-/** As mail programs show what says nothing of its looks. */
+/** The default style of mail programs. */
 const BASE =
   "body{margin:12px;background:#fff;color:#000;font:16px/1.5 sans-serif;overflow-wrap:anywhere}img{max-width:100%}";

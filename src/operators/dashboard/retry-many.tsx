@@ -8,7 +8,7 @@ import { useAction, useLoad } from "./load.ts";
 import { ProblemBox, Waiting } from "./ui.tsx";
 import { CHANNELS, counted } from "./words.ts";
 
-/** Sends the failed jobs that a search finds again, once their number was confirmed. */
+/** Retries the failed jobs that a search finds, once their number was confirmed. */
 export function RetryManyDialog({
   search,
   onClose,
@@ -68,7 +68,7 @@ export function RetryManyDialog({
   );
 }
 
-/** Of what a search names, what jobs to try again can be chosen by. */
+/** Converts a search to the filter of a retry, which supports only some of its members. */
 function toFilter({ who, channel, template, from, to }: JobSearch) {
   const knownChannel = CHANNELS.find((each) => each === channel);
   return {

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 
-/** Which page the address names: the part behind the `#`. */
+/** The page that the address names: the part after the `#`. */
 export interface Route {
   /** Its path, part by part, decoded. */
   readonly parts: readonly string[];
@@ -30,7 +30,7 @@ function decoded(part: string): string {
   }
 }
 
-/** The address of a page; members of the query that are empty are left out. */
+/** Returns the address of a page; empty members of the query are left out. */
 export function hrefTo(parts: readonly string[], query: Readonly<Record<string, string | undefined>> = {}): string {
   const given = Object.entries(query).filter((entry): entry is [string, string] => (entry[1] ?? "") !== "");
   const search = given.length === 0 ? "" : `?${new URLSearchParams(given)}`;

@@ -15,7 +15,7 @@ type Message = SandboxMessages["messages"][number];
 const SHOWN = 50;
 const REFRESH_MS = 5_000;
 
-/** What reached the stand-ins for the providers: nothing of it has left this machine. */
+/** The messages that reached the providers' sandboxes; none has left this machine. */
 export function SandboxPage({ query }: { readonly query: URLSearchParams }): JSX.Element {
   const to = query.get("to") ?? "";
   const asked = to === "" ? { limit: SHOWN } : { limit: SHOWN, to };
@@ -55,7 +55,7 @@ function toKey({ channel, received_at, to, source }: Message): string {
 }
 
 function Inbox({ messages }: { readonly messages: readonly Message[] }): JSX.Element {
-  // Who reads a message goes on reading it when others arrive.
+  // An open message stays open when others arrive.
   const [chosen, setChosen] = useState(() => (messages[0] === undefined ? null : toKey(messages[0])));
   const shown = messages.find((message) => toKey(message) === chosen) ?? messages[0];
   if (shown === undefined) return <p class="empty">Nothing has arrived yet.</p>;

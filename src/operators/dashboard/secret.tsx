@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { Dialog } from "./dialog.tsx";
 import { Copy } from "./ui.tsx";
 
-/** A secret that is shown this once. */
+/** A secret that is shown only once. */
 export function SecretDialog({
   title,
   secret,

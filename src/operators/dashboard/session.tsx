@@ -9,7 +9,7 @@ export function useMayChange(): boolean {
   return useContext(SessionContext).role === "write";
 }
 
-/** A button that changes something, or begins to. Who may only look does not see it. */
+/** A button that makes or begins a change. It is hidden from read-only operators. */
 export function ChangeButton({
   style,
   label,
@@ -18,7 +18,7 @@ export function ChangeButton({
   children,
 }: {
   readonly style?: "primary" | "danger-quiet";
-  /** Where the text alone does not say on what. */
+  /** The full label, if the text alone does not name its object. */
   readonly label?: string;
   readonly isDisabled?: boolean;
   onClick(): void;

@@ -79,7 +79,7 @@ function buildColumns({ paused, held }: TabProps["tenant"]): readonly Column<Cha
   ];
 }
 
-/** So many unfinished jobs are counted before a purge. */
+/** Bound on the unfinished jobs counted before a purge. */
 const COUNTED_MAX = 500;
 
 function PurgeDialog({

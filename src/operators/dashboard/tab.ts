@@ -1,6 +1,6 @@
 import type { Tenant } from "../../../clients/typescript/generated.ts";
 
-/** What each part of a tenant's page is given. */
+/** The properties of each part of a tenant's page. */
 export interface TabProps {
   readonly tenant: Tenant;
   /** Reads the tenant again. */

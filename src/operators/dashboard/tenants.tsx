@@ -82,7 +82,7 @@ export function State({ tenant: { paused, held } }: { readonly tenant: Tenant })
   );
 }
 
-/** What a tenant is given, in a form. */
+/** The form fields for a tenant's settings. */
 export function tenantFields(tenant: Partial<Tenant>, plans: readonly string[]): readonly Field[] {
   return [
     { kind: "text", name: "name", label: "Name", value: tenant.name ?? "", isRequired: true },
@@ -128,7 +128,7 @@ export function tenantFrom(filled: Filled) {
   };
 }
 
-/** The names of the plans; the tenant's own while they are not known. */
+/** Returns the names of the plans; the tenant's own until they are loaded. */
 export function usePlans(own: string): readonly string[] {
   const { data } = useLoad((signal) => call("listPlans", {}, { signal }), "");
   const names = data?.plans.map(({ name }) => name) ?? [];

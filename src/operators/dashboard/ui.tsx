@@ -5,7 +5,7 @@ import { type Loaded, useMedia, useNow } from "./load.ts";
 import { ago, channelName, localTime, utcTime } from "./words.ts";
 
 /*
- * The parts that all pages are built of.
+ * Components that all pages share.
  */
 
 export function Page({
@@ -54,7 +54,7 @@ export function Card({
   );
 }
 
-/** An error as the API says it, and how to find it in the log. */
+/** An error in the API's words, with its request id for the log. */
 export function ProblemBox({
   problem,
   retry,
@@ -88,7 +88,7 @@ export function Waiting({ what = "Loading" }: { readonly what?: string }): JSX.E
   );
 }
 
-/** What was loaded; until then that it is being loaded, or why it cannot be. */
+/** Loaded data; until then, a notice that it is loading, or the error. */
 export function Show<T>({
   loaded: { data, problem, reload },
   children,
@@ -110,15 +110,15 @@ export interface Column<T> {
   readonly isNumber?: boolean;
   /** Names the row. */
   readonly isHead?: boolean;
-  /** Of any length, without a blank perhaps. */
+  /** The text may be of any length and without a blank. */
   readonly isLong?: boolean;
 }
 
-/** A table with at most so many columns stays one on a tablet. */
+/** A table with at most this many columns stays a table on a tablet. */
 const FEW_COLUMNS = 6;
 const MANY_COLUMNS = 10;
 
-/** How narrow a screen has to be for its rows to become cards. */
+/** Returns the screen width below which its rows become cards. */
 function tooNarrowFor(columns: number): string {
   const width = columns <= FEW_COLUMNS ? 46 : columns <= MANY_COLUMNS ? 64 : 76;
   return `(max-width: ${width}rem)`;
@@ -213,7 +213,7 @@ export function Ago({ at }: { readonly at: string }): JSX.Element {
 
 export type Tone = "good" | "bad" | "warn" | "busy" | "quiet";
 
-/** A state: its colour, and the sign before it, say the same as the word. */
+/** A state: its colour and its sign repeat the meaning of the word. */
 export function Badge({ tone, children }: { readonly tone: Tone; readonly children: ComponentChildren }): JSX.Element {
   return <span class={`badge ${tone}`}>{children}</span>;
 }
@@ -223,7 +223,7 @@ export function Channels({ names }: { readonly names: readonly string[] }): JSX.
   return <>{names.map(channelName).join(", ")}</>;
 }
 
-/** A text that people copy. */
+/** A text with a button to copy it. */
 export function Copy({ text, label }: { readonly text: string; readonly label: string }): JSX.Element {
   const [isCopied, setCopied] = useState(false);
   const shown = useRef<HTMLElement>(null);
@@ -233,7 +233,7 @@ export function Copy({ text, label }: { readonly text: string; readonly label: s
       setCopied(true);
       setTimeout(() => setCopied(false), 2_000);
     } catch {
-      // Without TLS there is no clipboard: the text is marked, and the person copies it.
+      // Without TLS there is no clipboard: the text is selected for the person to copy.
       if (shown.current !== null) getSelection()?.selectAllChildren(shown.current);
     }
   };

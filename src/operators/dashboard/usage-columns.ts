@@ -2,7 +2,7 @@ import type { Usage } from "../../../clients/typescript/generated.ts";
 import type { Column } from "./ui.tsx";
 import { count } from "./words.ts";
 
-/** What tenants are billed for. */
+/** Columns of tenants' billable usage. */
 export type UsageSums = Omit<Usage, "tenant_id" | "tenant_name" | "month">;
 
 const number = (head: string, of: (usage: UsageSums) => number): Column<UsageSums> => ({
@@ -28,7 +28,7 @@ export const USAGE_COLUMNS: readonly Column<UsageSums>[] = [
   number("Operators", ({ tokens_topped_up, tokens_taken }) => tokens_topped_up - tokens_taken),
 ];
 
-/** The sum of several records. */
+/** Adds up several records. */
 export function usageSum(records: readonly UsageSums[]): UsageSums {
   const sum = (of: (usage: UsageSums) => number) => records.reduce((total, usage) => total + of(usage), 0);
   return {

@@ -9,10 +9,10 @@ import { USAGE_COLUMNS, type UsageSums, usageSum } from "./usage-columns.ts";
 import { counted } from "./words.ts";
 
 const PAGE = 500;
-/** The file has all; a page of more helps nobody. */
+/** Longer pages are unusable; the file contains all rows. */
 const SHOWN_MAX = 500;
 
-/** What all tenants are billed for in a month. */
+/** All tenants' billable usage in a month. */
 export function UsagePage({ query }: { readonly query: URLSearchParams }): JSX.Element {
   const month = query.get("month") ?? new Date().toISOString().slice(0, 7);
   const { items, problem, more, isLoading, reload } = useLoadPages<Usage>(async (cursor, signal) => {
@@ -100,7 +100,7 @@ function isUsed({ tenant_id: _id, tenant_name: _name, month: _month, sent, ...co
   return [...Object.values(sent), ...Object.values(counts)].some((value) => value !== 0);
 }
 
-/** The API's file a page, put together into one. */
+/** Joins the API's files, one per page, into one. */
 function Download({ month }: { readonly month: string }): JSX.Element {
   const { isRunning, problem, run } = useAction();
   const save = async () => {

@@ -3,12 +3,12 @@ import type { ChannelName } from "../../domain/jobs/job.ts";
 import type { QueueFacts } from "../../domain/jobs/queue-depth.ts";
 import { type Facts, MINUTE_MS } from "./facts.ts";
 
-/** What needs a person now (`page`), or soon (`ticket`). */
+/** The urgency: a person is needed now (`page`), or soon (`ticket`). */
 export interface Alarm {
   readonly severity: "page" | "ticket";
   readonly title: string;
   readonly detail: string;
-  /** The section that tells what to do. */
+  /** The section of the runbook. */
   readonly runbook: string;
 }
 
@@ -18,7 +18,7 @@ interface Found {
 }
 
 interface Rule {
-  /** Of the alert in `infra/prometheus/alerts.yaml`, whose thresholds it has. */
+  /** The name of the alert in `infra/prometheus/alerts.yaml` with the same thresholds. */
   readonly alert: string;
   readonly severity: Alarm["severity"];
   find(facts: Facts): readonly Found[];
@@ -36,15 +36,15 @@ const FAILED_PART = 0.1;
 const FAILED_MIN = 20;
 const FAILED_MINUTES = 30;
 const DAY_MS = 86_400_000;
-/** Of one rule; the last one says how many more there are. */
+/** Alarms per rule; the last one counts the rest. */
 const FOUND_MAX = 10;
 
-/** Parts that have an alert of their own. */
+/** Parts with a separate alert. */
 const OWN_ALERTS = /^(?:relay |relays of |mail log$|process |dispatcher$|recorder$)/;
 
 /**
- * The alerts whose values the overview knows, with their thresholds. Prometheus waits before it tells somebody; who looks at the
- * overview sees them at once.
+ * The alerts whose values the overview contains, with their thresholds. Prometheus waits before it notifies; the overview shows
+ * them at once.
  */
 const RULES: readonly Rule[] = [
   {
@@ -180,7 +180,7 @@ const RULES: readonly Rule[] = [
 
 const WORK = { dispatcher: "delivers", recorder: "records" } as const;
 
-/** What needs somebody, the urgent first. Pure. */
+/** Returns the active alarms, urgent ones first. Pure. */
 export function findAlarms(facts: Facts): readonly Alarm[] {
   const alarms = RULES.flatMap(({ alert, severity, find }) =>
     limited(find(facts)).map((found) => ({ severity, ...found, runbook: linkRunbook(alert) })),
@@ -188,7 +188,7 @@ export function findAlarms(facts: Facts): readonly Alarm[] {
   return [...alarms.filter(({ severity }) => severity === "page"), ...alarms.filter((one) => one.severity !== "page")];
 }
 
-/** The alerts that the overview has, with what it takes from each of them. */
+/** The alerts in the overview, with the values that they share with it. */
 export const KNOWN_ALERTS: readonly Pick<Rule, "alert" | "severity">[] = RULES;
 
 export function linkRunbook(alert: string): string {
@@ -201,7 +201,7 @@ function limited(found: readonly Found[]): readonly Found[] {
   return [...found.slice(0, FOUND_MAX), { title: `${more} more`, detail: "of the same kind" }];
 }
 
-/** By their names in `/ready`. */
+/** Part names, as in `/ready`. */
 function partsAway({ queue, processes, rates, registry, readiness }: Facts): readonly string[] {
   const parts = new Set((readiness?.away ?? []).map(({ part }) => part).filter((part) => !OWN_ALERTS.test(part)));
   const hasPart = (name: string) => Array.from(parts).some((part) => part === name || part.startsWith(`${name} `));
@@ -215,7 +215,7 @@ function partsAway({ queue, processes, rates, registry, readiness }: Facts): rea
   return [...parts];
 }
 
-/** The tenant queue whose first job has waited longest, apart from those that an operator has paused. */
+/** Finds the tenant queue whose first job has waited longest, except for paused ones. */
 function oldestInTurn(queue: QueueFacts | null, channel: ChannelName) {
   let oldest: { readonly tenantId: string; readonly oldestMs: number } | null = null;
   for (const { tenantId, oldestMs, ...one } of (queue?.depths ?? []).flatMap(({ measured }) => measured)) {
@@ -225,7 +225,7 @@ function oldestInTurn(queue: QueueFacts | null, channel: ChannelName) {
   return oldest;
 }
 
-/** How long the oldest event waits for the event store. */
+/** Returns how long the oldest event has waited for the event store. */
 export function lagSeconds(queue: Pick<QueueFacts, "depths"> | null, nowMs: number): number {
   const times = (queue?.depths ?? []).flatMap(({ oldestEventMs }) => oldestEventMs ?? []);
   return Math.max(0, (nowMs - Math.min(nowMs, ...times)) / 1_000);

@@ -9,7 +9,7 @@ import type { OUTCOMES, OverviewBody } from "./schema.ts";
 const TENANTS_MAX = 50;
 const EXPIRING_MAX = 50;
 
-/** What the operators see of these facts. Pure. */
+/** Builds the overview from these facts. Pure. */
 export function overviewBody(facts: Facts): OverviewBody {
   return {
     at: isoTime(facts.nowMs),
@@ -64,7 +64,7 @@ function describeQueue({ queue, nowMs }: Facts): OverviewBody["queue"] {
 }
 
 type Outcome = (typeof OUTCOMES)[number];
-/** Those that the event store has; accepting is no event. */
+/** Events in the event store; acceptance is not an event. */
 const RECORDED = ["delivered", "bounced", "failed", "suppressed"] as const satisfies readonly Outcome[];
 
 function computeRates({ channels, rates, processes, nowMs }: Facts): OverviewBody["rates"] {
@@ -94,7 +94,7 @@ function asCount({ minuteMs, channel, events }: { minuteMs: number; channel: Cha
   return { minuteMs, channel, jobs: events };
 }
 
-/** One number a minute. */
+/** Counts per minute. */
 function counted(fromMs: number, channel: ChannelName, counts: readonly Counted[]): number[] {
   const minutes = Array.from({ length: MINUTES_SHOWN }, () => 0);
   for (const { minuteMs, channel: of, jobs } of counts) {
@@ -153,7 +153,7 @@ function computeLag({ records }: ProcessStatus, depths: readonly MeasuredShard[]
   return rounded(lagSeconds({ depths: depths.filter(({ shard }) => records.includes(shard)) }, nowMs));
 }
 
-/** Those that wait for another try among them. */
+/** Includes jobs that wait for another try. */
 function countJobs({ measured, parked }: MeasuredShard): number {
   return measured.reduce((sum, { jobs }) => sum + jobs, parked);
 }
@@ -163,7 +163,7 @@ function findOldest(measured: readonly TenantQueueDepth[]): number | null {
   return times.length === 0 ? null : times.reduce((a, b) => Math.min(a, b));
 }
 
-/** In seconds; 0 for nothing. */
+/** Returns the age in seconds; 0 if there is no time. */
 function computeAge(sinceMs: number | null, nowMs: number): number {
   return sinceMs === null ? 0 : rounded(Math.max(0, nowMs - sinceMs) / 1_000);
 }

@@ -17,19 +17,19 @@ export interface RegistryFacts {
   readonly tenants: number;
   /** Soonest first. */
   readonly expiring: readonly Expiring[];
-  /** Webhooks that were disabled within the last week and still are, latest first. */
+  /** Webhooks disabled within the last week and not enabled since, latest first. */
   readonly disabledWebhooks: readonly DisabledWebhookFact[];
 }
 
 export interface DisabledWebhookFact {
   readonly tenantId: string;
   readonly webhookId: string;
-  /** `gone`: its receiver said so; `failing`: it took nothing for three days. */
+  /** `gone`: its receiver answered 410; `failing`: it accepted no call for three days. */
   readonly reason: "gone" | "failing";
   readonly atMs: number;
 }
 
-/** What is known at an instant. Null: its store did not answer. */
+/** The facts at an instant. Null: the store did not answer. */
 export interface Facts {
   /** Unix ms. */
   readonly nowMs: number;
@@ -44,7 +44,7 @@ export interface Facts {
 export const MINUTE_MS = 60_000;
 export const MINUTES_SHOWN = 60;
 
-/** When the first minute begins of those that are shown; the last one is still running. */
+/** Returns the start of the first displayed minute; the last one is still running. */
 export function firstMinuteMs(nowMs: number): number {
   return (Math.floor(nowMs / MINUTE_MS) - MINUTES_SHOWN + 1) * MINUTE_MS;
 }

@@ -4,7 +4,7 @@ import type { OverviewBody } from "./schema.ts";
 const LOOK_MS = 2_000;
 const HEARTBEAT_MS = 15_000;
 const LISTENERS_MAX = 100;
-/** A listener that takes nothing for so long is gone. */
+/** A listener that reads no event for this long is disconnected. */
 const STALLED_MS = 60_000;
 
 export interface LiveOverviewPorts {
@@ -15,7 +15,7 @@ export interface LiveOverviewPorts {
 }
 
 export interface NewListener {
-  /** Whether it may still listen; asked before everything that it is told. */
+  /** Whether it may still listen; checked before every event. */
   isAdmitted(): boolean;
   /** Called once. */
   onEnd(): void;
@@ -25,9 +25,9 @@ export interface NewListener {
  * The overview as server-sent events (WHATWG HTML, 9.2): at once, and again when it has changed.
  *
  * Invariants:
- * L1. Nothing is read while nobody listens; many listeners cost one look every two seconds.
- * L2. A listener has at most one event ahead of it: a slow one gets the latest instead of all. One that takes nothing for a
- *     minute is let go.
+ * L1. Stores are read only while there are listeners; many listeners cost one read every two seconds.
+ * L2. At most one event waits for a listener: a slow one gets the latest instead of all. A listener that reads no event for
+ *     a minute is disconnected.
  * L3. A listener ends within a few seconds once its operator is no longer admitted, and at once when the process begins to stop.
  */
 export class LiveOverview {
@@ -44,7 +44,7 @@ export class LiveOverview {
     return this.listeners.size;
   }
 
-  /** Null: there are as many listeners as there may be, or the process stops. */
+  /** Null: the maximum number of listeners is reached, or the process is stopping. */
   async listen(wanted: NewListener): Promise<ReadableStream<Uint8Array> | null> {
     const { overview, whenDraining } = this.ports;
     if (this.listeners.size >= LISTENERS_MAX) return null;
@@ -75,7 +75,7 @@ export class LiveOverview {
     if (this.listeners.size > 0) this.lookSoon();
   }
 
-  /** Whether it differs from what was told last. */
+  /** Whether it differs from the last event. */
   private take(body: OverviewBody): boolean {
     const essence = summarise(body);
     if (essence === this.told) return false;
@@ -98,12 +98,12 @@ export class LiveOverview {
 
 const BEAT = new TextEncoder().encode(": still here\n\n");
 
-/** One listener, which takes an event when it has read the one before. */
+/** One listener, which receives an event once it has read the previous one. */
 class Listener {
   hasEnded = false;
   readonly stream: ReadableStream<Uint8Array>;
   private controller: ReadableStreamDefaultController<Uint8Array> | null = null;
-  /** The latest that it has not taken, and since when something waits for it (monotonic). */
+  /** The latest unread event, and the time since when one has been waiting (monotonic). */
   private next: { readonly bytes: Uint8Array; readonly sinceMs: number } | null = null;
   private onOffer: (() => void) | null = null;
   private tookAtMs: number;
@@ -136,12 +136,12 @@ class Listener {
     this.onOffer?.();
   }
 
-  /** A sign of life, if it has heard nothing for long; it also finds out that the listener is gone. */
+  /** Sends a keep-alive after a long silence, which also detects that the listener is gone. */
   beat(): void {
     if (this.clock.monotonicMs() - this.tookAtMs >= HEARTBEAT_MS) this.offer(this.next?.bytes ?? BEAT);
   }
 
-  /** Says that there is nothing more. */
+  /** Ends the stream. */
   end(): void {
     if (this.hasEnded) return;
     this.leave();
@@ -176,7 +176,7 @@ class Listener {
 const MEGABYTE = 1_000_000;
 const LOOP_DELAY_STEP_MS = 100;
 
-/** What makes one overview differ from another: not the time, and no figure that never rests. */
+/** Summarises an overview for comparison, without the time and with constantly moving figures rounded. */
 function summarise(body: OverviewBody): string {
   const { at: _, queue, processes, ...rest } = body;
   const memory = queue.redis_memory_bytes === null ? null : Math.round(queue.redis_memory_bytes / MEGABYTE);

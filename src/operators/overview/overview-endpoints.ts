@@ -23,11 +23,11 @@ const TOO_MANY_LISTENERS = failure(
   { headers: ["Retry-After"] },
 );
 const RETRY_SECONDS = 5;
-/** Of a connection that has listened. */
+/** Idle time of a connection that has listened. */
 const IDLE_SECONDS = 60;
 const HEADERS = { "content-type": "text/event-stream", "cache-control": "no-store", "x-accel-buffering": "no" };
 
-/** How the whole service is, once and live. */
+/** The state of the whole service, once and live. */
 export function overviewEndpoints(ports: OverviewEndpointPorts, channels: readonly ChannelName[]): readonly Endpoint[] {
   const { overview, clock, whenDraining } = ports;
   const live = new LiveOverview({ overview, clock, whenDraining });
@@ -73,7 +73,7 @@ export function overviewEndpoints(ports: OverviewEndpointPorts, channels: readon
           onEnd: () => door.callers.mayStaySilent(request, IDLE_SECONDS),
         });
         if (stream === null) throw new ApiError(503, TOO_MANY_ERROR, {}, RETRY_SECONDS);
-        // Bun counts what it sends as silence.
+        // Bun counts a connection as silent even while it sends.
         door.callers.mayStaySilent(request, 0);
         return exchange.body(200, stream, HEADERS);
       },
@@ -81,7 +81,7 @@ export function overviewEndpoints(ports: OverviewEndpointPorts, channels: readon
   ];
 }
 
-/** Whether the operator would still be let in. */
+/** Whether the operator would still be admitted. */
 function isAdmitted(door: FrontDoor, exchange: Exchange): boolean {
   try {
     door.requireOperator(exchange);

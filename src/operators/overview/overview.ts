@@ -11,9 +11,9 @@ import { overviewBody } from "./body.ts";
 import { type DisabledWebhookFact, firstMinuteMs } from "./facts.ts";
 import type { OverviewBody } from "./schema.ts";
 
-/** However many ask, an overview is made this often at most. */
+/** The shortest time between two overviews, however many are requested. */
 const FRESH_MS = 2_000;
-/** Longest that an overview waits for a store; then it says what the others know. */
+/** The longest that an overview waits for a store before it is built without it. */
 const WAIT_MS = 1_500;
 const RATES_FRESH_MS = 5_000;
 const REGISTRY_FRESH_MS = 30_000;
@@ -35,11 +35,12 @@ export interface OverviewPorts {
 }
 
 /**
- * How the whole service is, from what its stores say.
+ * The state of the whole service, read from its stores.
  *
  * Invariants:
- * V1. A store is asked by one reading at a time, however many ask for the overview and however long the store takes.
- * V2. An overview takes at most two seconds. What its store does not say in time is null or empty, and an alarm tells why.
+ * V1. Each store is read by one call at a time, however many overviews are requested and however long the store takes.
+ * V2. An overview takes at most two seconds. Values that a store does not return in time are null or empty, and an alarm
+ *     says why.
  */
 export class Overview {
   /** At most two seconds old. Never rejects. */
@@ -95,7 +96,7 @@ function createParts(ports: OverviewPorts) {
   };
 }
 
-/** What a part says. Null: it failed, or has not answered in time. */
+/** Wraps the read of a part. It resolves to null if the part fails, or does not answer in time. */
 function bounded<T>(
   { clock, telemetry }: Pick<OverviewPorts, "clock" | "telemetry">,
   part: { readonly name: string; readonly freshMs: number; read(): Promise<T> },

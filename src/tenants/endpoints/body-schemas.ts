@@ -5,7 +5,7 @@ import { oneLine, trackingSchema } from "../../http/schemas.ts";
 import { planLimits } from "../limits.ts";
 
 /**
- * Bodies of the operator API. A schema's description appears in the API document and in errors, as what the field must be.
+ * Bodies of the operator API. A schema's description appears in the API document and in errors, as the field's requirement.
  * Unknown fields are refused.
  */
 
@@ -37,7 +37,7 @@ const id = Type.String({
 });
 const tokens = Type.Integer({ minimum: 0, maximum: 1_000_000_000, description: "an integer from 0 to 1000000000" });
 
-/** Of a tenant that may use some of these channels. */
+/** Body of a new tenant that may use some of these channels. */
 export function tenantBodySchema(known: readonly ChannelName[]) {
   const channels = channelsSchema(known);
   return Type.Object(
@@ -58,7 +58,7 @@ export function tenantBodySchema(known: readonly ChannelName[]) {
   );
 }
 
-/** Takes what makes a tenant, its id too, which stays as it is. */
+/** Body of a change. It accepts the members of a new tenant, also its id, which does not change. */
 export function tenantChangeBodySchema(known: readonly ChannelName[]) {
   const channels = channelsSchema(known);
   return Type.Object(
@@ -81,7 +81,7 @@ export function tenantChangeBodySchema(known: readonly ChannelName[]) {
   );
 }
 
-/** Of a step that concerns a tenant's jobs on some channels; absent: on all. */
+/** Body of a step that concerns a tenant's jobs on some channels; absent: on all. */
 export function steeringBodySchema(known: readonly ChannelName[]) {
   return Type.Object(
     { channels: Type.Optional(channelsSchema(known)) },

@@ -22,8 +22,8 @@ const COMMON = {
 } as const;
 
 /**
- * `/dash/api/tenants/{id}/credentials`: what is stored, whether it is used, and its removal. The channels' own calls store
- * them. No answer holds a secret.
+ * `/dash/api/tenants/{id}/credentials`: stored credentials, whether they are used, and their removal. The channels' own calls
+ * store them. No answer contains a secret.
  */
 export function credentialEndpoints(
   { registry, directory }: Ports,

@@ -8,11 +8,11 @@ import { tenantIdParameter } from "../../http/parameters.ts";
 import { noSuch, requireResult } from "../../http/store-results.ts";
 import { type Erasure, type ErasurePorts, eraseRecipient } from "../erasure.ts";
 
-/** Each rewrites parts of the event store. */
+/** Erasures at a time: each rewrites parts of the event store. */
 const TOGETHER_MAX = 2;
 const RETRY_SECONDS = 5;
 const IDLE_SECONDS = 60;
-/** Longer than any recipient, with blanks and marks that are left out. */
+/** Longer than any recipient, including blanks and marks that normalisation drops. */
 const RECIPIENT_CHARS_MAX = 400;
 
 const ErasureBody = Type.Object(
@@ -63,7 +63,7 @@ const EXAMPLE = {
 /** Its name in the API document and in the audit log. */
 export const erasureCall = { operation: "eraseRecipient" } as const;
 
-/** `POST /dash/api/tenants/{id}/erasures`: forgets a recipient (GDPR, article 17). */
+/** `POST /dash/api/tenants/{id}/erasures`: erases a recipient (GDPR, article 17). */
 export function erasureEndpoint(ports: ErasurePorts & { readonly directory: Pick<TenantDirectory, "byId"> }): Endpoint {
   let running = 0;
   return operatorEndpoint({

@@ -72,7 +72,7 @@ const EXAMPLE = {
   scopes: ["send", "read"],
 } as const;
 
-/** What the audit log shows of a new key. */
+/** The members of a new key in the audit log. */
 export const NEW_KEY_SHOWN: AuditShown = { body: ["name", "expires_at", "scopes"], answer: ["key_id"] };
 
 type Keys = Pick<TenantRegistry, "createKey" | "createOwnKey" | "keys" | "revokeKey">;
@@ -148,10 +148,10 @@ function revocation(registry: Keys): readonly Endpoint[] {
   });
 }
 
-/** Null: all. Throws an `ApiError` 403 for scopes that the calling key itself has not got. */
+/** Reads the scopes; null: all. Throws an `ApiError` 403 for scopes that the calling key itself lacks. */
 function readScopes(body: Static<typeof keyBody> | null, self: Self | null): readonly Scope[] | null {
   const given: unknown = body?.scopes ?? null;
-  // The schema takes nothing else.
+  // The schema admits only scopes.
   const wanted = given as readonly Scope[] | null;
   if (self === null) return wanted;
   const { scopes } = self.key;
@@ -165,7 +165,7 @@ function readScopes(body: Static<typeof keyBody> | null, self: Self | null): rea
   return wanted ?? [...scopes];
 }
 
-/** Throws an `ApiError` 400 unless the time exists and is to come. */
+/** Throws an `ApiError` 400 unless the time exists and lies in the future. */
 function parseExpiry(text: unknown, nowMs: number): Date | null {
   if (typeof text !== "string") return null;
   const unixMs = Date.parse(text);

@@ -13,8 +13,8 @@ import { EXAMPLE, type TenantSchema } from "./tenant-endpoints.ts";
 /** The queue's part of a purge. */
 export interface Purging {
   /**
-   * Makes the tenant's parked jobs on these channels due, and returns how many of its jobs there are unfinished, about.
-   * Safe to repeat.
+   * Makes the tenant's parked jobs on these channels due, and returns about how many of its jobs are unfinished. Safe to
+   * repeat.
    */
   hastenParked(tenant: TenantRef, channels: readonly ChannelName[]): Promise<number>;
 }
@@ -47,7 +47,7 @@ const SAID: Readonly<
   },
 };
 
-/** `/dash/api/tenants/{id}/pause` and the like: what an operator does to a tenant's jobs as a whole. */
+/** `/dash/api/tenants/{id}/pause` and the like: an operator's controls over all of a tenant's jobs. */
 export function steeringEndpoints(
   ports: SteeringPorts,
   Tenant: TenantSchema,
@@ -111,7 +111,7 @@ function purgeEndpoint({ registry, purging }: SteeringPorts, channels: readonly 
     async handle({ params: { id }, body }) {
       const purged = body.channels ?? channels;
       const { shard } = requireResult(await registry.steerTenant(id, "purge", purged));
-      // After the registry: a job that is made due must find itself purged.
+      // After the registry: a job that becomes due must see the purge.
       return reply(200, {
         channels: [...purged],
         unfinished: await purging.hastenParked({ tenantId: id, shard }, purged),

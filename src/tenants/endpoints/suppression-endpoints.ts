@@ -28,7 +28,7 @@ import { noSuch, requireResult } from "../../http/store-results.ts";
 import { ownLimits } from "../limits.ts";
 import type { SuppressionList } from "../suppression-list.ts";
 
-/** What is shown of an erased recipient. */
+/** The placeholder for an erased recipient. */
 const ERASED = "(erased)";
 
 const Suppression = Type.Object(
@@ -80,8 +80,8 @@ interface Ports {
 }
 
 /**
- * `/dash/api/tenants/{id}/suppressions` and `/v1/suppressions`: the addresses that a tenant's messages no longer go to. A change
- * takes effect at once.
+ * `/dash/api/tenants/{id}/suppressions` and `/v1/suppressions`: the addresses to which a tenant's messages are not sent. A
+ * change takes effect at once.
  */
 export function suppressionEndpoints(ports: Ports): readonly Endpoint[] {
   const { suppressions, directory } = ports;
@@ -205,7 +205,7 @@ function getSuppression({ suppressions }: Ports): readonly Endpoint[] {
   });
 }
 
-/** The address's suppressions: the one for all messages, and those for topics. */
+/** Reads the address's suppressions: the one for all messages, and those for topics. */
 async function readAll(suppressions: Ports["suppressions"], tenantId: string, address: string) {
   const found: SuppressionRecord[] = [];
   let cursor: string | null = null;
@@ -228,7 +228,7 @@ function notSuppressed(topic: string | undefined): ApiError {
   );
 }
 
-/** Null: it names nobody, or more than a name. */
+/** Returns the address in the text; null if it is not exactly one address. */
 function addressIn(text: string): string | null {
   const address = normalisedRecipient(text);
   return text === text.trim() && isRecipient(address) ? address : null;

@@ -142,8 +142,8 @@ function deletion(registry: Ports["registry"]): readonly Endpoint[] {
 }
 
 /**
- * A list of templates holds all that they say: 15 MB in the worst case, which reading and writing hold up everything else for. So
- * tenants' lists are made one at a time in one process, in turn by tenant, and together take a quarter of it.
+ * A list of templates contains their full content: 15 MB in the worst case, and reading and serializing it blocks the process.
+ * So each process builds one list at a time, tenants take turns, and all lists together take at most a quarter of its time.
  */
 export class TemplateLists {
   private readonly turns: RestedTurns;
@@ -152,7 +152,7 @@ export class TemplateLists {
     this.turns = new RestedTurns(clock, REST_MS_MAX);
   }
 
-  /** Throws an `ApiError` 429 if enough lists of the tenant wait already. */
+  /** Builds a list in turn. Throws an `ApiError` 429 if too many lists of the tenant are waiting. */
   of<T>(tenantId: string, read: () => Promise<T>): Promise<T> {
     if (this.turns.waiting(tenantId) >= LISTS_WAITING_MAX) {
       throw new ApiError(429, "your templates are being listed: wait for that", {}, 1);
@@ -162,7 +162,7 @@ export class TemplateLists {
 }
 
 const LISTS_WAITING_MAX = 3;
-/** A list that took longer than this allows for waited, for a registry that is away or for a process that does something else. */
+/** The longest pause after a list: one that took longer was waiting, for an unavailable registry or a busy process. */
 const REST_MS_MAX = 2_000;
 
 /** The body that stores a template: its channel determines its members. */
@@ -177,7 +177,7 @@ class TemplateBody {
     this.schema = Type.Union(schemas, { examples: this.shapes[0]?.examples });
   }
 
-  /** Throws an `ApiError` 400 that names what is wrong. */
+  /** Throws an `ApiError` 400 that names the fault. */
   accept(slug: string, given: unknown): TemplateRecord {
     const channel = isJsonObject(given) ? given["channel"] : undefined;
     // With an unknown channel, the body does not fit the first shape either, whose error then lists the channels.

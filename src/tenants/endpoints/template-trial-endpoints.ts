@@ -41,7 +41,7 @@ const PREVIEW_BODY = Type.Object(
   { additionalProperties: false, examples: [{ data: { name: "Ada" } }] },
 );
 
-/** Of a stored template: a look at what it makes, and a message made of it. */
+/** Endpoints that preview a stored template, and send a test message from it. */
 export function templateTrialEndpoints(
   ports: Ports,
   kinds: readonly TemplateKind[],
@@ -140,7 +140,7 @@ async function find(
   return { tenant, template, kind };
 }
 
-/** Throws an `ApiError`: 400 for the body, 409 where the tenant itself could not send this either. */
+/** Throws an `ApiError`: 400 for the body, 409 if the tenant itself could not send this either. */
 function buildJob(tenant: Tenant, { channel, test }: TemplateKind, slug: string, body: unknown) {
   if (test === undefined) {
     throw new ApiError(409, `templates of the channel ${channel} cannot be sent as a test: preview them`);

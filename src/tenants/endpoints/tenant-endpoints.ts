@@ -57,7 +57,7 @@ function tenantPageSchema(Tenant: TenantSchema) {
   } as const;
 }
 
-/** What the audit log shows of a new tenant. */
+/** The members of a new tenant in the audit log. */
 export const NEW_TENANT_SHOWN: AuditShown = {
   body: ["id", "name", "plan", "channels", "permissions", "allow_custom", "tracking", "tokens"],
   answer: ["id"],
@@ -66,7 +66,7 @@ export const NEW_TENANT_SHOWN: AuditShown = {
 
 type Tenants = Pick<TenantRegistry, "createTenant" | "tenants" | "tenant" | "changeTenant">;
 
-/** `/dash/api/tenants`: who may send, and what. */
+/** `/dash/api/tenants`: the tenants, with their channels and permissions. */
 export function tenantEndpoints(
   { registry }: { readonly registry: Tenants },
   Tenant: TenantSchema,
@@ -154,7 +154,7 @@ function changeTenant(registry: Tenants, channels: readonly ChannelName[], Tenan
   });
 }
 
-/** Throws an `ApiError`: 409 if the tenant exists, 400 for anything that it cannot be given. */
+/** Throws an `ApiError`: 409 if the tenant exists, 400 for settings that it cannot have. */
 export function createdTenant(result: CreatedTenant): TenantRecord {
   if (result.kind === "taken" && result.by === "deleted") {
     throw new ApiError("already_exists", "This id was used by a deleted tenant, and is not given out again.");

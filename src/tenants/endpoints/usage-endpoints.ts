@@ -37,7 +37,7 @@ const format = queryChoice("format", ["json", "csv"], {
 const CSV = "text/csv; charset=utf-8; header=present";
 const AS_FILE = { otherTypes: ["text/csv"], headers: { "Content-Disposition": "A name for the file." } } as const;
 
-/** `/dash/api/usage` and `/dash/api/tenants/{id}/usage`: what tenants are billed for. */
+/** `/dash/api/usage` and `/dash/api/tenants/{id}/usage`: tenants' billable usage. */
 export function usageEndpoints(ports: UsagePorts, channels: readonly ChannelName[]): readonly Endpoint[] {
   const schema = usageSchema(channels);
   return [tenantUsageEndpoint(ports, channels, schema), usageListEndpoint(ports, channels, schema)];
@@ -144,7 +144,7 @@ function wantsCsv({ request }: Exchange, asked: "json" | "csv" | null): boolean 
   return asked === null ? /^\s*text\/csv\b/i.test(request.headers.get("accept") ?? "") : asked === "csv";
 }
 
-/** Shown where it is opened, under this name where it is saved. */
+/** Browsers display the file, or save it under this name. */
 function jsonHeaders(file: string) {
   return { "content-disposition": `inline; filename="${file}.json"` };
 }

@@ -18,7 +18,7 @@ function given<const N extends string>(filled: Filled, names: readonly N[]): Par
   return Object.fromEntries(pairs) as Partial<Record<N, string>>;
 }
 
-/** How each kind of credentials is asked for and stored. */
+/** The form and the call for each kind of credentials. */
 export const CREDENTIAL_FORMS: Readonly<Record<CredentialKind, CredentialForm>> = {
   email: {
     name: "E-mail",

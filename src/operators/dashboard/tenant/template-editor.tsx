@@ -10,7 +10,7 @@ import { useMayChange } from "../session.tsx";
 import { Badge, Facts, ProblemBox, Waiting } from "../ui.tsx";
 import { bytes } from "../words.ts";
 
-/** Changes a template, shows what it makes, and sends one. */
+/** Edits a template, previews it, and sends a test. */
 export function TemplateEditor({ id, template }: { readonly id: string; readonly template: Template }): JSX.Element {
   const mayChange = useMayChange();
   const [version, setVersion] = useState(0);

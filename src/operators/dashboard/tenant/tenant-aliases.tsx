@@ -132,7 +132,7 @@ function PutAlias({
           params: lines.map((line) => line.trim()).filter((line) => line !== ""),
           header: alias?.header ?? null,
         };
-        // A header comes from the API as it is taken: its type just does not say which of its forms it has.
+        // The API returns a header in the form that it accepts; only its type does not say which form.
         return call("putAlias", { path: { id, alias: alias?.alias ?? filled.text("alias") }, body: body as never });
       }}
     />

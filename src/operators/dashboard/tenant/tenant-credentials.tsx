@@ -13,7 +13,7 @@ type Credentials = CredentialsList["credentials"][number];
 
 type Open = { readonly kind: "put" | "delete"; readonly of: CredentialKind };
 
-/** How a tenant reaches providers of its own. Their secrets are never shown. */
+/** A tenant's own provider credentials. Their secrets are never shown. */
 export function CredentialsTab({ tenant, onChanged }: TabProps): JSX.Element {
   const { id } = tenant;
   const loaded = useLoad((signal) => call("listCredentials", { path: { id } }, { signal }), id);
@@ -125,7 +125,7 @@ function Kind({
   );
 }
 
-/** Members that every kind has, and that are shown in their own way. */
+/** Members common to all kinds, which are displayed separately. */
 const COMMON: ReadonlySet<string> = new Set([
   "kind",
   "channel",

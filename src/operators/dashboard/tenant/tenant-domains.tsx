@@ -8,7 +8,7 @@ import { ChangeButton } from "../session.tsx";
 import type { TabProps } from "../tab.ts";
 import { Badge, Card, type Column, Copy, ProblemBox, Table, Time, type Tone, Waiting } from "../ui.tsx";
 
-/** The domains that a tenant sends from: what to publish for each, and what was found. */
+/** A tenant's sending domains: for each, the records to publish and the records found. */
 export function DomainsTab({ tenant: { id } }: TabProps): JSX.Element {
   const { data, problem, reload } = useLoad((signal) => call("listTenantDomains", { path: { id } }, { signal }), id);
   const [isAdding, setAdding] = useState(false);
@@ -111,7 +111,7 @@ function Domain({
   );
 }
 
-/** What the last verification found. */
+/** The result of the last verification. */
 function Found({ domain }: { readonly domain: OperatorDomain }): JSX.Element {
   const { RelayEnabled, RelayStatus, SMTPEnabled, SMTPStatus, checks, checked_at: checkedAt } = domain;
   return (

@@ -10,7 +10,7 @@ import { tenantFields, tenantFrom, usePlans } from "../tenants.tsx";
 import { Card, Channels, Facts, Time } from "../ui.tsx";
 import { count } from "../words.ts";
 
-/** What a tenant may do, and what stops it. */
+/** A tenant's permissions and limits. */
 export function SettingsTab(props: TabProps): JSX.Element {
   const { tenant } = props;
   const [open, setOpen] = useState<"change" | "webhook" | "delete" | null>(null);

@@ -11,7 +11,7 @@ import { counted, listed } from "../words.ts";
 
 const REASONS = ["manual", "unsubscribed", "bounced", "complained"] as const;
 
-/** Whom a tenant's messages are not sent to. */
+/** A tenant's suppression list. */
 export function SuppressionsTab({ tenant: { id } }: TabProps): JSX.Element {
   const pages = useLoadPages<Suppression>(async (cursor, signal) => {
     const query = cursor === undefined ? {} : { cursor };
@@ -91,7 +91,7 @@ function AddSuppression({ id, onClose, onDone }: DialogProps): JSX.Element {
   );
 }
 
-/** Removes a person from the service, as the law gives them the right to. */
+/** Erases a person from the service, to which the law gives them a right. */
 function EraseRecipient({ id, onClose, onDone }: DialogProps): JSX.Element {
   const [erasure, setErasure] = useState<{ readonly recipient: string; readonly answer: Erasure } | null>(null);
   return (
@@ -128,7 +128,7 @@ function EraseRecipient({ id, onClose, onDone }: DialogProps): JSX.Element {
   );
 }
 
-/** Who mistypes an address must not read that the person is gone. */
+/** A mistyped address must not be reported as erased. */
 function erasedWords(recipient: string, { complete, unfinished_left: left, erased }: Erasure): string {
   if (!complete) {
     return `Something is left for the moment (${counted(left, "unfinished message")}): repeat it in a minute.`;

@@ -71,7 +71,7 @@ const NEW_KINDS = [
   { value: "google", label: "Wallet pass for Google" },
 ];
 
-/** What a new template begins with. */
+/** Creates the initial content of a new template. */
 function createDraft(kind: string) {
   if (kind === "apple" || kind === "google") return { channel: "wallet", pass_type: kind, pass_data: {} } as const;
   return { channel: "email", subject: "Hello {{.name}}", html: "<p>Hello {{.name}}</p>", text: null } as const;

@@ -12,7 +12,7 @@ import { count } from "../words.ts";
 
 type Movement = TokenMovementPage["movements"][number];
 
-/** What a tenant's wallet passes were paid with. */
+/** A tenant's wallet tokens and their movements. */
 export function TokensTab({ tenant: { id, tokens }, onChanged }: TabProps): JSX.Element {
   const pages = useLoadPages<Movement>(async (cursor, signal) => {
     const query = cursor === undefined ? {} : { cursor };

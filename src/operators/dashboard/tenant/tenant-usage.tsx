@@ -8,7 +8,7 @@ import { USAGE_COLUMNS } from "../usage-columns.ts";
 
 const MONTHS = 12;
 
-/** What a tenant is billed for, month by month. */
+/** A tenant's billable usage, month by month. */
 export function UsageTab({ tenant: { id } }: TabProps): JSX.Element {
   const now = new Date();
   const month = (back: number) =>
