@@ -10,16 +10,16 @@ import { type ClickHouseHttp, serveClickHouseHttp } from "../src/storage/clickho
 import { analystsData } from "./analysts-data.ts";
 
 /*
- * `bun infra/analysts-page.ts` runs every query of docs/analysts.md as an analyst's tool would, on the data set beside
- * this file, and writes what it gave below it; a test holds the two equal.
+ * `bun infra/analysts-page.ts` runs every query of docs/analysts.md as an analyst's tool would, on the data set beside this
+ * file, and writes the result below it; a test keeps the two equal.
  */
 
 const PASSWORD = "the password of the example";
 
-/** The page, with what is below each query. */
+/** The page, with the result below each query. */
 export const ANALYSTS_PAGE = new URL("../docs/analysts.md", import.meta.url).pathname;
 
-/** A query of the page with what the page says that it gives. */
+/** Matches a query of the page with the result printed below it. */
 const QUERY = /```sql\n(?<sql>[^`]+)```\n\n```text\n(?<output>[^`]*)```/g;
 
 export interface PageQuery {
@@ -34,7 +34,7 @@ export function readQueries(page: string): readonly PageQuery[] {
   }));
 }
 
-/** A event store with the page's data set, and the face that analysts have of it. */
+/** Opens an event store with the page's data set, and the analysts' interface to it. */
 export async function openExampleEventStore() {
   const folder = await mkdtemp(join(tmpdir(), "waybill-analysts-page-"));
   const target = { database: "waybill", cluster: null };
@@ -43,7 +43,7 @@ export async function openExampleEventStore() {
   const clients = connectClickHouse(child.address);
   const clickhouse = new ClickHouse({ client: clients.writer, clock: systemClock, timeoutMs: 20_000 });
   await migrateEventStore(clickhouse, target);
-  // The data set stays where it is, and today does not.
+  // The data set has fixed dates, while the current date moves on.
   await new ClickHouseEventWriter(clickhouse, target, systemClock).write("example", analystsData());
   const server = child.analysts ?? child.address;
   const { database } = target;
@@ -59,7 +59,7 @@ export async function openExampleEventStore() {
   };
 }
 
-/** What a query gives, as a table to read. Throws with the engine's words where it fails. */
+/** Returns a query's result as a readable table. Throws with the engine's words if it fails. */
 export async function runQuery({ url }: ClickHouseHttp, sql: string): Promise<string> {
   const members = new URLSearchParams({
     default_format: "PrettyCompactMonoBlock",

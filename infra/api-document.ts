@@ -72,10 +72,10 @@ export interface ApiDocument {
   };
 }
 
-/** Stands for a port, and for all that it has. */
+/** Stands for a port and all of its members. */
 const PORT: object = new Proxy(() => PORT, { get: () => PORT });
 
-/** The document that a server of this build serves. */
+/** Returns the document that a server of this build serves. */
 export async function readDocument(): Promise<ApiDocument> {
   const ports = {
     version: packageJson.version,
@@ -90,9 +90,9 @@ export async function readDocument(): Promise<ApiDocument> {
     wallet: PORT,
     passKit: PORT,
   };
-  // To declare the endpoints and to serve the document takes no other ports.
+  // Declaring the endpoints and serving the document needs no other ports.
   const server = createApi(ports as unknown as ApiPorts, CHANNELS);
   const answer = await server.handle(new Request("http://waybill.test/openapi.json"));
-  // What `openApiDocument` makes.
+  // The answer is the result of `openApiDocument`.
   return (await answer.json()) as ApiDocument;
 }

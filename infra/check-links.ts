@@ -3,13 +3,13 @@ import { dirname, join, relative, resolve } from "node:path";
 
 /*
  * `bun infra/check-links.ts` follows every link of every Markdown file of the project: a relative one must lead to a file, and
- * its anchor to a heading there. Of links to other hosts only the form is checked, because a check must not need a network.
+ * its anchor to a heading there. Links to other hosts are checked for their form only, because a check must not need a network.
  */
 
 const ROOT = resolve(import.meta.dir, "..");
 const IGNORED = /(^|\/)(node_modules|\.[^/]+|dist)\//;
 
-/** What is wrong with the links of a page, one sentence each. `path`: where the page lies; `page`: its text. */
+/** Returns the faults of a page's links, one sentence each. `path`: the page's location; `page`: its text. */
 export function brokenLinks(path: string, page: string): readonly string[] {
   return readLinks(page).flatMap(({ target, line }) => {
     const fault = findFault(path, page, target);
@@ -34,7 +34,7 @@ function readLinks(page: string): readonly Link[] {
   );
 }
 
-/** The lines of a page; those of code are empty, and so is code within a line. */
+/** Returns the lines of a page, with code lines and code within a line blanked out. */
 function prose(page: string): readonly string[] {
   let fence: string | null = null;
   return page.split("\n").map((line) => {
@@ -59,7 +59,7 @@ function findFault(path: string, page: string, target: string): string | null {
 
 const NO_HEADING = "names a heading that is not there";
 
-/** The anchors of a page's headings, as GitHub makes them. */
+/** Returns the anchors of a page's headings, as GitHub makes them. */
 export function readHeadings(page: string): ReadonlySet<string> {
   const anchors = new Set<string>();
   let isCode = false;

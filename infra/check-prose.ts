@@ -32,9 +32,9 @@ export interface Text {
 }
 
 export interface Prose {
-  /** Of comments. */
+  /** Sentences of comments. */
   readonly sentences: readonly Text[];
-  /** Of functions and methods. */
+  /** Names of functions and methods. */
   readonly names: readonly Text[];
 }
 
@@ -96,7 +96,7 @@ function joinLines(comments: readonly Text[]): readonly Text[] {
   return joined;
 }
 
-/** Sentences end with a full stop, a question mark, or a blank line. Instructions to tools are none. */
+/** Sentences end with a full stop, a question mark, or a blank line. Instructions to tools do not count. */
 function splitSentences(comments: readonly Text[]): readonly Text[] {
   return comments.flatMap(({ line, text }) =>
     text
@@ -127,7 +127,7 @@ function count(files: readonly (Prose & { readonly path: string })[]): readonly 
   ].map(({ habit, all }) => ({ habit, among: all.length, places: all.filter(({ text }) => habit.pattern.test(text)) }));
 }
 
-/** As many as 1,000 would have. */
+/** Returns the number of places per 1,000. */
 function rate({ places, among }: Count): number {
   return among === 0 ? 0 : (1_000 * places.length) / among;
 }

@@ -1,13 +1,13 @@
 /*
- * What `npm run check` runs: everything that can be said about the sources without running them. One line a check; the
- * output of those that fail. Arguments select checks by name; `--fast` selects those that take seconds, for between two changes.
+ * The checks of `npm run check`: all that need no run of the program. It prints one line per check, and the output of failed
+ * ones. Arguments select checks by name; `--fast` selects those that take seconds, for between two changes.
  */
 
 interface Check {
   readonly name: string;
   /** A tool in node_modules/.bin, or a script of ours, with its arguments. */
   readonly command: readonly string[];
-  /** What is wrong although the tool ended with 0, or null. */
+  /** Returns a fault that the tool's exit code 0 hides, or null. */
   readonly doubt?: (output: string) => string | null;
 }
 
@@ -18,17 +18,17 @@ interface Verdict {
   readonly output: string;
 }
 
-/** The tools share the machine with each other: more at once would not be done sooner. */
+/** The tools share one machine: more at once would not finish sooner. */
 const PARALLEL = 2;
 const CHECK_LIMIT_MS = 5 * 60_000;
-/** Fewer modules than this: the tool did not understand the sources, and its silence says nothing. */
+/** With fewer modules than this, the tool did not understand the sources, and its success means little. */
 const MODULES_MIN = 40;
 const ROOT = new URL("..", import.meta.url).pathname;
 const SOURCES = ["src", "test", "infra", "clients", ...["bench"].filter(hasSources)];
 
-/** Those that take longest first, so that none is left to run alone at the end. */
+/** The slowest checks come first, so that none runs alone at the end. */
 const CHECKS: readonly Check[] = [
-  // It also says what the compiler says of the sources, in a third of the compiler's time, and where `src` uses an `any`.
+  // It also reports the compiler's errors, in a third of the compiler's time, and each `any` in `src`.
   { name: "lint", command: ["oxlint", "--type-aware", "--type-check", "--deny-warnings"] },
   { name: "client", command: ["infra/generate-client.ts", "--check"] },
   { name: "reference", command: ["infra/reference-page.ts", "--check"] },
@@ -83,7 +83,7 @@ async function run(check: Check): Promise<Verdict> {
   const startedMs = performance.now();
   const [tool, ...args] = check.command;
   const program = tool?.endsWith(".ts") === true ? tool : `node_modules/.bin/${tool}`;
-  // The tools ask for Node.js; under Bun they do not depend on which one the machine has.
+  // The tools request Node.js; under Bun they do not depend on the machine's version of it.
   const child = Bun.spawn([process.execPath, "--bun", program, ...args], {
     cwd: ROOT,
     stdin: "ignore",

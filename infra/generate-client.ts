@@ -12,8 +12,8 @@ import { pythonOperations } from "./python-client.ts";
 
 /*
  * `bun infra/generate-client.ts` writes the generated parts of the clients in TypeScript and Python from the OpenAPI document,
- * and the project's version into their manifests; with `--check` it says whether they are up to date. A schema that it does not
- * understand ends it with an error: a type that says less than the document would be worse.
+ * and the project's version into their manifests; with `--check` it reports whether they are up to date. It fails on a schema
+ * that it does not understand: a type that is looser than the document would be worse.
  */
 
 const FOLDER = new URL("../clients/typescript/", import.meta.url).pathname;
@@ -52,7 +52,7 @@ const CALL = `
 export type Call = {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   readonly path: string;
-  /** Whether to repeat it when nobody knows whether it had an effect: yes, with an Idempotency-Key, or no. */
+  /** Whether to repeat it when its effect is unknown: yes, with an Idempotency-Key, or no. */
   readonly repeat: "safe" | "with_key" | "unsafe";
   /** The media type of its body, if that is not JSON. */
   readonly sends?: string;
@@ -61,7 +61,7 @@ export type Call = {
 };
 `;
 
-/** The component's name, unless every program has another type of that name. */
+/** Returns the component's name, changed if it clashes with a built-in type. */
 function typeName(name: string): string {
   return name === "Error" ? "ErrorBody" : name;
 }
@@ -149,7 +149,7 @@ function typeOfKind(kind: string, schema: Schema): string {
   }
 }
 
-/** Of a union with other objects, their members are then `undefined` and not something that cannot be. */
+/** In a union with other objects, their members are then `undefined` and not `never`. */
 const NO_MEMBERS = "{ readonly [name: string]: undefined }";
 
 function objectType(schema: Schema, outer: Members = {}): string {
@@ -165,7 +165,7 @@ function objectType(schema: Schema, outer: Members = {}): string {
 
 function member(name: string, isRequired: boolean, schema: Schema): string {
   const type = formatType(schema);
-  // Generators make `unknown` of it.
+  // Generators turn it into `unknown`.
   if (type === "Json") throw new Error(`the member ${name} is declared without a type`);
   return `${formatComment(schema.description)}${JSON.stringify(name)}${isRequired ? "" : "?"}: ${type};`;
 }
@@ -196,7 +196,7 @@ async function formatted(source: string): Promise<string> {
   return text;
 }
 
-/** Every file that follows from this build, by its path. */
+/** Returns every file generated from this build, by its path. */
 async function files(): Promise<ReadonlyMap<string, string>> {
   const manifest = await Bun.file(`${FOLDER}package.json`).text();
   const project = await Bun.file(`${PYTHON_FOLDER}pyproject.toml`).text();

@@ -1,15 +1,15 @@
 /*
  * Whether the Waybill process of this machine or container answers, for supervisors without an HTTP client:
  *   bun infra/health.ts [how many seconds to wait for it]
- * Ends with 0 once it does, and otherwise with 1. Asks /health and not /ready: a process that is told to end, or lacks a
- * store, is not to be started anew.
+ * Ends with 0 once it does, and otherwise with 1. It calls /health and not /ready: a process that is stopping, or lacks a
+ * store, must not be restarted.
  */
 import { httpOrigin } from "../src/domain/texts/host.ts";
 
 const TRY_MS = 2_000;
 const PAUSE_MS = 100;
 
-/** Of the settings HOST and PORT. A process that listens everywhere listens on loopback as well. */
+/** Read from the settings HOST and PORT. A process that listens everywhere listens on loopback as well. */
 const { HOST = "", PORT = "" } = process.env;
 const host = ["", "0.0.0.0", "::"].includes(HOST) ? "127.0.0.1" : HOST;
 const url = `${httpOrigin(host, Number(PORT || "3000"))}/health`;
@@ -26,7 +26,7 @@ async function isUp(): Promise<boolean> {
   try {
     return (await fetch(url, { signal: AbortSignal.timeout(TRY_MS) })).ok;
   } catch {
-    // Nobody listens there, or not yet.
+    // No process listens there, or not yet.
     return false;
   }
 }

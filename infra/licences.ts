@@ -3,10 +3,10 @@ import { type LockedPackage, lockedPackages } from "./locked-packages.ts";
 
 /*
  * `bun infra/licences.ts` writes docs/licences.md from the packages of bun.lock as they are installed; with --check it only
- * says whether the page is current. Either way it fails when a package has a licence that nobody has judged.
+ * reports whether the page is current. Either way it fails when a package has a licence that has not been reviewed.
  */
 
-/** Licences that ask for no more than their own text and notices beside a copy, each judged against Waybill's MIT. */
+/** Licences that require no more than their own text and notices beside a copy, each reviewed against Waybill's MIT. */
 const PERMISSIVE: Readonly<Record<string, string>> = {
   MIT: "Waybill's own",
   "MIT-0": "MIT that does not ask for its notice",
@@ -20,7 +20,7 @@ const PERMISSIVE: Readonly<Record<string, string>> = {
     "keep licence and NOTICE, say what was changed; grants patents. MIT code may use it; a copy of the package stays under it",
 };
 
-/** Licences that bind who passes on a copy. Only packages that no release contains may have them. */
+/** Licences with conditions for distributing copies. Only packages that no release contains may have them. */
 const DEVELOPMENT_ONLY: Readonly<Record<string, string>> = {
   "MPL-2.0": "changed files stay under it; Waybill changes none, and its releases do not contain the package",
 };
@@ -32,7 +32,7 @@ export interface Licensed extends Pick<LockedPackage, "name" | "version"> {
   readonly licence: string;
 }
 
-/** The packages with the licences that they declare. Builds for one kind of machine have that of the package that needs them. */
+/** Returns the packages with their declared licences. Platform builds have the licence of the package that needs them. */
 function licensed(packages: readonly LockedPackage[]): readonly Licensed[] {
   return packages
     .filter(({ isPlatformBuild }) => !isPlatformBuild)
@@ -42,7 +42,9 @@ function licensed(packages: readonly LockedPackage[]): readonly Licensed[] {
     });
 }
 
-/** The packages whose licences are not among `judged`, a line each. Of alternatives ("A OR B") one is enough. */
+/**
+ * Returns the packages whose licences are not among `judged`, one line each. One of several alternatives ("A OR B") is enough.
+ */
 export function unjudged(packages: readonly Licensed[], judged: Readonly<Record<string, string>>): readonly string[] {
   const isJudged = (licence: string) => {
     const alternatives = licence.replaceAll(/[()]/g, "").split(" OR ");

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** What bun.lock says of a package; its key is the path of names under which it is installed. */
+/** A package in bun.lock; its key is the path of names under which it is installed. */
 export interface LockedPackage {
   readonly name: string;
   readonly version: string;
@@ -29,7 +29,7 @@ interface Lock {
 
 const ROOT = new URL("..", import.meta.url).pathname;
 
-/** The packages that the program needs, and those that only its developers need, each by name. */
+/** Returns the packages that the program needs, and those that only its developers need, each by name. */
 export function lockedPackages(): {
   readonly production: readonly LockedPackage[];
   readonly development: readonly LockedPackage[];
@@ -48,7 +48,7 @@ function sorted(packages: readonly LockedPackage[]): readonly LockedPackage[] {
   return packages.toSorted((a, b) => (`${a.name} ${a.version}` < `${b.name} ${b.version}` ? -1 : 1));
 }
 
-/** The packages of these names and all that they need. */
+/** Returns the packages of these names and all of their dependencies. */
 function reachable(lock: Lock, roots: readonly string[]): readonly LockedPackage[] {
   const found = new Map<string, LockedPackage>();
   const open = roots.map((name) => keyFor(lock, "", name));
@@ -56,7 +56,7 @@ function reachable(lock: Lock, roots: readonly string[]): readonly LockedPackage
     if (key === null || found.has(key)) continue;
     const locked = findPackage(lock, key);
     found.set(key, locked);
-    // What it needs in turn is not there either on machines of another kind.
+    // Its own dependencies are also missing on machines of another kind.
     if (locked.isPlatformBuild) continue;
     const { manifest } = locked;
     const peers = Object.keys(manifest.peerDependencies ?? {}).filter(
@@ -68,7 +68,7 @@ function reachable(lock: Lock, roots: readonly string[]): readonly LockedPackage
   return [...found.values()];
 }
 
-/** Where the package under `key` finds `name`: below itself, or below the nearest package that it lies in. */
+/** Resolves `name` for the package under `key`: below itself, or below the nearest enclosing package. */
 function keyFor(lock: Lock, key: string, name: string): string | null {
   for (let parents = namesIn(key); ; parents = parents.slice(0, -1)) {
     const candidate = [...parents, name].join("/");

@@ -1,13 +1,13 @@
 import { join } from "node:path";
 import ts from "typescript";
 
-/** What a forgotten call or condition leaves unused would give it away. */
+/** Unused code would reveal a removed call or condition, so it is allowed. */
 const LENIENT: ts.CompilerOptions = { noUnusedLocals: false, noUnusedParameters: false };
 
-/** Asks the compiler about one changed source after the other; it reads what they import once. */
+/** Compiles changed sources one after the other, and reads their imports only once. */
 export class MutantCompiler {
   private readonly options: ts.CompilerOptions;
-  /** Also what declares modules that are no TypeScript. */
+  /** Includes declarations of modules that are not TypeScript. */
   private readonly rootNames: readonly string[];
   private readonly host: ts.CompilerHost;
   private readonly known = new Map<string, ts.SourceFile | undefined>();
@@ -31,7 +31,7 @@ export class MutantCompiler {
     };
   }
 
-  /** Whether the compiler accepts the source with this text. It is not asked about the sources that import it. */
+  /** Whether the compiler accepts the source with this text. Sources that import it are not checked. */
   accepts(file: string, text: string): boolean {
     const path = join(this.root, file);
     this.changed = { path, text };

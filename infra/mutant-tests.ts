@@ -6,10 +6,10 @@ const STARTS: Readonly<Record<string, readonly string[]>> = {
   "test/support/waybill.ts": ["src/main.ts"],
   "test/support/command.ts": ["src/main.ts"],
 };
-/** What the bundler does not see: the queue's scripts are read by the modules beside them. */
+/** The entry point for files that the bundler does not see: the queue's scripts are read by the modules beside them. */
 const SCRIPTS = "src/engine/queue/redis-queue.ts";
 
-/** Which tests reach which source, by their imports. */
+/** Finds the tests that reach a source by their imports. */
 export class TestReach {
   private readonly imports: ModuleImports;
   private readonly depths = new Map<string, ReadonlyMap<string, number>>();
@@ -23,8 +23,8 @@ export class TestReach {
   }
 
   /**
-   * The tests that reach the source: first those that are named like it, then those of its room, by the fewest steps. Those
-   * that start the whole program take longer, and come later.
+   * Returns the tests that reach the source: first tests with a similar name, then tests of its folder, by the fewest import
+   * steps. Tests that start the whole program take longer, and come later.
    */
   findTests(file: string): readonly string[] {
     const source = file.endsWith(".lua") ? SCRIPTS : file;
@@ -62,7 +62,7 @@ export class TestReach {
   }
 }
 
-/** Of its name, but for those that many have. */
+/** Splits a file's name into words, without the common ones. */
 function splitWords(file: string): readonly string[] {
   const words = basename(file)
     .replace(/\.\w+$/, "")

@@ -2,19 +2,19 @@ import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { endGroup } from "../test/support/end-group.ts";
 
-/** How a test file ends: `late` where it may have failed only because the machine was busy. */
+/** A test file's result: `late` if it may have failed only because the machine was busy. */
 type Ending = "passed" | "failed" | "late";
 
-/** What a test file does with the sources as they are. */
+/** A test file's behaviour with the unchanged sources. */
 export interface Sound {
   readonly passes: boolean;
-  /** How often its own process came by each line of each source. */
+  /** How often its own process executed each line of each source. */
   readonly lines: ReadonlyMap<string, ReadonlyMap<number, number>>;
 }
 
 const FILE_LIMIT_MS = 120_000;
 const TEST_LIMIT_MS = 30_000;
-/** What `bun test` and `eventually` say of a time that is over. */
+/** Timeout messages of `bun test` and `eventually`. */
 const OVER = /timed out after|not within \d+ ms/;
 
 /** Runs test files in a copy of the project, each in a process of its own. */
@@ -22,7 +22,7 @@ export class MutantTrials {
   private readonly sound = new Map<string, Promise<Sound>>();
   private readonly running = new Set<Bun.Subprocess>();
 
-  /** How a test file behaves in this copy, in which nothing is planted. Each is asked once. */
+  /** Runs a test file in this unchanged copy. Each file runs once; the result is cached. */
   runUnchanged(copy: string, test: string): Promise<Sound> {
     const known = this.sound.get(test);
     if (known !== undefined) return known;
@@ -31,7 +31,7 @@ export class MutantTrials {
     return sound;
   }
 
-  /** How the test file ends in this copy. */
+  /** Runs the test file in this copy and returns its result. */
   async ending(copy: string, test: string, ...options: readonly string[]): Promise<Ending> {
     const child = Bun.spawn([process.execPath, "test", `--timeout=${TEST_LIMIT_MS}`, ...options, `./${test}`], {
       cwd: copy,
@@ -56,7 +56,7 @@ export class MutantTrials {
     await Promise.race([read(), child.exited.then(() => Bun.sleep(1_000))]);
     const code = await child.exited;
     clearTimeout(limit);
-    // Also the servers that it has left.
+    // Also ends servers that it has left behind.
     endGroup(child);
     this.running.delete(child);
     if (code === 0) return "passed";

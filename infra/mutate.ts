@@ -10,17 +10,17 @@ import { MutantTrials } from "./mutant-trials.ts";
 import { findMutations, type Mutation, planted } from "./mutations.ts";
 
 /*
- * `npm run mutate` plants small mistakes into copies of the sources, one at a time, and runs the tests that are nearest
- * to each until one notices it. What no test notices is listed: it wants a test, or makes no difference.
+ * `npm run mutate` plants small mistakes into copies of the sources, one at a time, and runs the tests that are nearest to each
+ * until one notices it. Unnoticed mistakes are listed: each needs a test, or makes no difference.
  *
  *   npm run mutate -- [--count N] [--seed S] [--tests K] [--workers W] [--only WORD,…] [--json FILE]
  *
- * `--tests`: how many test files are tried for each mistake, of those that come by its line. What the compiler refuses
- * is no mistake that could be made, and is not counted. A test that fails because a time is over counts only if it
- * passes right after without the mistake: the machine may have been busy.
+ * `--tests`: how many test files are tried for each mistake, of those that execute its line. A mistake that the compiler
+ * refuses could not be made, and is not counted. A test that fails by timeout counts only if it passes right after without the
+ * mistake: the machine may have been busy.
  */
 
-/** The rooms in which mistakes are made, with their names in the table. */
+/** The folders in which mistakes are planted, with their names in the table. */
 const ROOMS: Readonly<Record<string, readonly string[]>> = {
   engine: ["src/engine"],
   intake: ["src/http", "src/tenants", "src/domain"],
@@ -28,11 +28,11 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   registry: ["src/storage", "src/app"],
   history: ["src/events", "src/webhooks"],
 };
-/** Sources of pages, made by tools, or that hold nothing but declarations and chosen numbers. */
+/** Sources of pages, generated sources, and those with only declarations and chosen numbers. */
 const LEFT_OUT = /migrations|dashboard|\/docs\.ts|schemas?\.ts|tables\.ts|limits\.ts|\.d\.ts|drizzle\.config/;
-/** They reach everything, and take long. */
+/** Tests that reach every source, and take long. */
 const SLOW = /^test\/(soak|upgrade)\//;
-/** So many times the tests that are tried are looked at, whether they come by the line. */
+/** Factor of the number of tests to try: so many are checked for whether they execute the line. */
 const LOOKED_AT = 3;
 const ROOT = join(import.meta.dir, "..");
 
@@ -73,7 +73,7 @@ process.on("exit", () => {
 await Promise.all(Array.from({ length: Number(values.workers) }, work));
 report();
 
-/** So many mistakes, the same number in each room, all different. */
+/** Draws this many different mistakes, the same number from each folder. */
 function drawn(count: number): { readonly room: string; readonly mutation: Mutation }[] {
   const words = values.only?.split(",") ?? null;
   const rooms = Object.entries(ROOMS).map(([room, folders]) => {
@@ -144,11 +144,11 @@ async function tryMutation(copy: string, { room, mutation }: { room: string; mut
   return { room, mutation, tried, noticedBy: null, compiles: true };
 }
 
-/** Whether the test's process, or one that it starts, can come by the mistake's line. */
+/** Returns whether the test's process, or one that it starts, can execute the mistake's line. */
 async function comesBy(copy: string, test: string, { file, line }: Mutation): Promise<boolean> {
   if (!isTypeScript(file) || reach.startsProcesses(test)) return true;
   const counts = (await trials.runUnchanged(copy, test)).lines.get(file);
-  // A line without a count of its own belongs to one that has.
+  // A line without a count belongs to another line that has one.
   return counts !== undefined && counts.get(line) !== 0;
 }
 

@@ -12,7 +12,7 @@ export interface Mutation {
 
 type Found = Pick<Mutation, "start" | "end" | "after">;
 
-/** What an operator is mistaken for. `+` stays where a text may be meant. */
+/** The operator that replaces each one. `+` stays where it may join texts. */
 const OPERATORS: Readonly<Record<number, string>> = {
   [ts.SyntaxKind.LessThanToken]: "<=",
   [ts.SyntaxKind.LessThanEqualsToken]: "<",
@@ -26,10 +26,10 @@ const OPERATORS: Readonly<Record<number, string>> = {
   [ts.SyntaxKind.AsteriskToken]: "+",
 };
 const METHODS: Readonly<Record<string, string>> = { some: "every", every: "some", max: "min", min: "max" };
-/** Calls without an effect that a test should ask for. */
+/** Calls without an effect that a test should check. */
 const TELLS_ONLY = /telemetry|\.(log|count|gauge|time|info|warn|error|debug|note|unref)\(/;
 
-/** All mistakes that could be made in this file. */
+/** Returns all mistakes that can be planted in this file. */
 export function findMutations(file: string, text: string): readonly Mutation[] {
   const found = file.endsWith(".lua") ? inLua(text) : inTypeScript(file, text);
   return found.map((one) => ({
@@ -40,7 +40,7 @@ export function findMutations(file: string, text: string): readonly Mutation[] {
   }));
 }
 
-/** The text with the mistake in it. */
+/** Returns the text with the mistake planted. */
 export function planted(text: string, { start, end, after }: Mutation): string {
   return text.slice(0, start) + after + text.slice(end);
 }
@@ -57,7 +57,7 @@ function inTypeScript(file: string, text: string): Found[] {
   return found;
 }
 
-/** Types, imports and texts for people. */
+/** Returns whether the node is a type, an import or a text for people. */
 function isBesideTheProgram(node: ts.Node): boolean {
   if (ts.isTypeNode(node) || ts.isImportDeclaration(node) || ts.isInterfaceDeclaration(node)) return true;
   if (ts.isTypeAliasDeclaration(node) || ts.isThrowStatement(node)) return true;
@@ -90,7 +90,7 @@ function ofNode(node: ts.Node, source: ts.SourceFile): Found[] {
   return [];
 }
 
-/** A call that is forgotten, or not waited for. As the body of an `if`, an empty statement would not compile. */
+/** Plants a forgotten call, or a forgotten `await`. As the body of an `if`, an empty statement would not compile. */
 function ofStatement(node: ts.ExpressionStatement, at: (part: ts.Node, after: string) => Found): Found[] {
   const { expression } = node;
   if (ts.isCallExpression(expression))

@@ -3,11 +3,11 @@ import { decideRepeat, isStream } from "./client-operations.ts";
 
 /*
  * The generated part of the Python client: a type for each schema that tenants' calls use, and a method for each of these
- * calls. A schema that it does not understand ends it with an error: a type that says less than the document would be worse.
+ * calls. It fails on a schema that it does not understand: a type that is looser than the document would be worse.
  */
 
 const JSON_TYPE = "application/json";
-/** Members of one call's answer that say where the next page begins. */
+/** The member of a call's answer with the position of the next page. */
 const NEXT = "next_cursor";
 
 interface Call {
@@ -17,8 +17,8 @@ interface Call {
 }
 
 /**
- * The text of `clients/python/waybill/_operations.py`. `typescript`: the source of the TypeScript client's class, whose names the
- * groups of calls have.
+ * Returns the text of `clients/python/waybill/_operations.py`. `typescript`: the source of the TypeScript client's class, from
+ * which the groups of calls take their names.
  */
 export function pythonOperations(document: ApiDocument, typescript: string): string {
   const calls = Object.entries(document.paths)
@@ -72,7 +72,7 @@ class PythonTypes {
     return Array.from(this.written.values()).join("\n");
   }
 
-  /** \`name\`: of an object without a name of its own. */
+  /** \`name\`: the name for an object without its own. */
   of(schema: Schema, name: string): string {
     const { $ref: reference, const: constant, enum: values, type } = schema;
     if (reference !== undefined) return this.named(reference.slice(reference.lastIndexOf("/") + 1));
@@ -86,7 +86,7 @@ class PythonTypes {
     throw new Error(`no Python type says ${JSON.stringify(schema)}`);
   }
 
-  /** The members of an object, through a reference and all parts of an intersection. */
+  /** Returns the members of an object, through a reference and all parts of an intersection. */
   members(schema: Schema): Members {
     const { $ref: reference, properties = {}, allOf = [] } = this.resolved(schema);
     if (reference !== undefined) throw new Error(`a reference leads to another: ${reference}`);
@@ -105,7 +105,7 @@ class PythonTypes {
     if (!this.written.has(name)) {
       const schema = this.schemas[name];
       if (schema === undefined) throw new Error(`there is no schema ${name}`);
-      // Keeps its place, also against schemas that lead back to it.
+      // Reserves the entry, which also ends recursion through schemas that refer back to it.
       this.written.set(name, "");
       if (isObject(schema) && this.object(schema, name) === name) return name;
       this.written.set(name, `${name}: TypeAlias = "${this.of(schema, `${name}Value`).replaceAll('"', "'")}"\n`);
@@ -223,7 +223,7 @@ function formatAnswer(responses: Operation["responses"], types: PythonTypes, ope
   return union(all.length === 0 ? ["None"] : all);
 }
 
-/** Of an answer that is one page of a list. */
+/** Finds the list in an answer that is one page of it. */
 function findItems(responses: Operation["responses"], types: PythonTypes): { member: string; type: string } | null {
   const schema = responses["200"]?.content?.[JSON_TYPE]?.schema;
   if (schema === undefined) return null;
@@ -250,7 +250,7 @@ function literal(value: unknown): string {
   return value === true ? "True" : value === false ? "False" : String(value);
 }
 
-/** Forward references are texts outside of annotations. */
+/** Outside of annotations, forward references are texts. */
 function quoted(type: string): string {
   return `"${type.replaceAll('"', "'")}"`;
 }

@@ -1,12 +1,12 @@
 import { type ApiDocument, type Content, type Operation, readDocument, type Schema } from "./api-document.ts";
 
 /*
- * `bun infra/reference-page.ts` writes docs/reference.md from the OpenAPI document; with `--check` it says whether the page is up
- * to date.
+ * `bun infra/reference-page.ts` writes docs/reference.md from the OpenAPI document; with `--check` it reports whether the page
+ * is up to date.
  */
 
 const PAGE = new URL("../docs/reference.md", import.meta.url).pathname;
-/** What browsers load for the pages that they show. */
+/** Operations that serve files of pages to browsers. */
 const FILES = /^(dashboard|docs)[A-Z]/;
 const JSON_TYPE = "application/json";
 
@@ -109,7 +109,7 @@ function callSection({ path, method, operation }: Call, document: ApiDocument): 
 
 const isRefusal = (status: string) => status.startsWith("4") || status.startsWith("5");
 
-/** The codes that a call can be refused with. Only what is the call's own is told in words. */
+/** Returns the codes with which a call can be refused. Only the call's own refusals are explained in words. */
 function refusalLines(responses: Operation["responses"]): readonly string[] {
   const refusals = Object.entries(responses).filter(([status]) => isRefusal(status));
   if (refusals.length === 0) return [];
@@ -177,7 +177,7 @@ function typeSection(name: string, schema: Schema): string {
   return [`### ${name}\n`, `${about}${[...members, ...choices, ...rest].join("\n")}`].join("\n");
 }
 
-/** One of the forms that a type has. */
+/** Returns the lines for one of a type's alternatives. */
 function choiceLines(schema: Schema, at: number): readonly string[] {
   const members = memberLines(schema);
   const word = at === 0 ? "Either" : "Or";
@@ -202,7 +202,7 @@ function memberLines(schema: Schema): readonly string[] {
   ];
 }
 
-/** A type in words, with links to those that have a name. */
+/** Describes a type, with links to named types. */
 function typeText(schema: Schema): string {
   const { $ref: reference, const: constant, enum: values, type, items, anyOf, oneOf = anyOf, allOf } = schema;
   const { properties, required = [], additionalProperties } = schema;
@@ -232,7 +232,7 @@ function code(value: unknown): string {
 const oneLine = (text: string) => text.replaceAll(/\s+/g, " ").trim().replace(/\.$/, "");
 const cell = (text: string) => text.replaceAll(/\s+/g, " ").trim().replaceAll("|", "\\|");
 
-/** A type that is called like a call has the second heading of that name. */
+/** Returns the anchor of each type: a type with the name of a call has the second heading of that name. */
 function typeAnchors({ paths, components }: ApiDocument): ReadonlyMap<string, string> {
   const calls = Object.values(paths).flatMap((methods) => Object.values(methods));
   const taken = new Set(calls.map(({ operationId }) => operationId.toLowerCase()));

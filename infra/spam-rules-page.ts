@@ -1,12 +1,12 @@
 import { SPAM_RULES } from "../src/channels/email/spam/builtin-spam-filter.ts";
 
 /*
- * `bun infra/spam-rules-page.ts` writes docs/spam-rules.md from the rules themselves; a test holds the two equal.
+ * `bun infra/spam-rules-page.ts` writes docs/spam-rules.md from the rules themselves; a test keeps the two equal.
  */
 
 const PAGE = new URL("../docs/spam-rules.md", import.meta.url).pathname;
 
-/** The page that lists every rule of the built-in spam filter, by name. */
+/** Returns the page that lists every rule of the built-in spam filter, by name. */
 export function spamRulesPage(): string {
   const rows = SPAM_RULES.toSorted((a, b) => (a.name < b.name ? -1 : 1)).map(
     ({ name, score, description }) => `| \`${name}\` | ${score} | ${description} |`,

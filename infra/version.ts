@@ -2,8 +2,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 
 /*
- * `bun infra/version.ts 1.2.3` makes that the version in package.json, from which the program reads it, and in every file
- * that must name it too. With --check it says which of them names another, or whether the changelog lacks it.
+ * `bun infra/version.ts 1.2.3` makes that the version in package.json, from which the program reads it, and in every file that
+ * must name it too. With --check it reports which of them has another version, or whether the changelog lacks it.
  */
 
 const ROOT = new URL("..", import.meta.url).pathname;

@@ -39,7 +39,7 @@ history of every delivery.
 Configuration comes from the environment; README.md lists it.
 Exit codes: 0 done, 1 failure, 2 usage or configuration.`;
 
-/** Runs the command that the arguments name. Answers the exit code. */
+/** Runs the command that the arguments name. Returns the exit code. */
 async function run(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args);
   if (values.help === true) return print(HELP);
@@ -54,7 +54,7 @@ async function run(args: readonly string[]): Promise<number> {
 
 interface Call {
   readonly name: string;
-  /** The words after it. */
+  /** The arguments after the command. */
   readonly operands: readonly string[];
   readonly values: ReturnType<typeof parse>["values"];
 }
@@ -122,7 +122,7 @@ const COMMANDS: Readonly<Record<string, (call: Call) => Promise<number>>> = {
   },
 };
 
-/** What each command takes; those left out take none. */
+/** The options of each command; commands left out have none. */
 const OPTIONS: Readonly<Record<string, readonly string[]>> = {
   restore: ["queued"],
   doctor: ["json"],
@@ -135,7 +135,7 @@ function config() {
   return openConfig(process.env);
 }
 
-/** For a command that takes no further words. */
+/** Loads the configuration for a command without further arguments. */
 function loadConfig(call: Call, options?: { readonly writes: boolean }) {
   refuseOperands(call);
   return openConfig(process.env, options);
@@ -175,7 +175,7 @@ function parse(args: readonly string[]) {
   }
 }
 
-/** An option that has no effect would let somebody believe that it had one. */
+/** Refuses options of other commands: a silently ignored option would mislead. */
 function refuseOptionsOfOthers({ name, operands: [action], values }: Call): void {
   const command = action !== undefined && (name === "tenant" || name === "key") ? `${name} ${action}` : name;
   const taken = OPTIONS[command] ?? [];
@@ -213,7 +213,7 @@ function explain(error: unknown): number {
   return EXIT_FAILURE;
 }
 
-/** Whether the message is all that a person needs. System errors (a full disk, a host that is unknown) have a code. */
+/** Returns whether the message alone is enough for a person. System errors (a full disk, an unknown host) have a code. */
 function isExpected(error: Error): boolean {
   if (error instanceof ApiError || isOutage(error)) return true;
   return EXPECTED.has(error.name) || "code" in error;
@@ -225,6 +225,6 @@ function inFull(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : saidBy(error);
 }
 
-// Before anything is written: whatever we and our children make is for our own user alone.
+// Set before any file is written: files of this process and its children are for our own user alone.
 process.umask(0o077);
 process.exit(await run(process.argv.slice(2)).catch(explain));

@@ -7,9 +7,9 @@ import {
   type Problem,
 } from "./generated.ts";
 
-/** How the service is reached. */
+/** The service's address and the behaviour of calls. */
 export interface ConnectionOptions {
-  /** Where it is, such as `https://messages.example.com`. */
+  /** The service's address, such as `https://messages.example.com`. */
   readonly url: string;
   /** Sends the requests; by default the platform's `fetch`. */
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
@@ -21,7 +21,7 @@ export interface ConnectionOptions {
   readonly sleep?: (ms: number, signal?: AbortSignal) => Promise<void>;
 }
 
-/** Of a single call. */
+/** Options of a single call. */
 export interface CallOptions {
   /** Ends the call, which then rejects with the signal's reason. */
   readonly signal?: AbortSignal;
@@ -35,7 +35,7 @@ export interface SendOptions extends CallOptions {
   readonly idempotencyKey?: string;
 }
 
-/** What an operation takes: its path, query and body. */
+/** An operation's path, query and body. */
 export type Input<N extends keyof Operations> = Omit<Operations[N], "answer">;
 export type Answer<N extends keyof Operations> = Operations[N]["answer"];
 export type Body<N extends keyof Operations> = Operations[N] extends { body: infer B }
@@ -54,8 +54,8 @@ interface Page {
 }
 
 /**
- * In words what a status says; `no_answer`, `timeout`, `bad_answer` and `redirected` have no answer of the service behind
- * them.
+ * The status in words; `no_answer`, `timeout`, `bad_answer` and `redirected` mean that there is no valid answer from the
+ * service.
  */
 export type ErrorCode =
   | (typeof CODES)[keyof typeof CODES]
@@ -87,18 +87,18 @@ interface Failure {
   readonly status: number | null;
   readonly code: ErrorCode;
   /**
-   * Why the service refused the call, more finely than `code`: its own code, such as `domain_not_verified`, which the reference lists;
-   * later releases have more. Null: the service did not say, or is older than 1.1.
+   * The service's own code for the refusal, more specific than `code`, such as `domain_not_verified`. The reference lists them;
+   * later releases have more. Null: the service gave none, or is older than 1.1.
    */
   readonly reason: string | null;
-  /** The member or parameter that is wrong, such as `fallback[0].send.subject`; null: none, or the service did not say. */
+  /** The member or parameter that is wrong, such as `fallback[0].send.subject`; null: none, or the service did not name it. */
   readonly param: string | null;
   /** Names the request in the service's log; null: there was no answer. */
   readonly requestId: string | null;
   readonly retryAfterSeconds: number | null;
   /** Why inline HTML was refused; otherwise empty. */
   readonly violations: NonNullable<ContentError["violations"]>;
-  /** The key of a send, also the one that the client made: with it and the same body, the send can be repeated safely. */
+  /** The key of a send, also one that the client generated: with it and the same body, the send can be repeated safely. */
   readonly idempotencyKey: string | null;
 }
 
@@ -134,19 +134,21 @@ export class WaybillError extends Error implements Failure {
   }
 }
 
-/** Errors are problems (RFC 9457), which name the member that is wrong; an older service answers them as it always did. */
+/**
+ * Errors are problems (RFC 9457), which name the member that is wrong; an older service answers with its former error bodies.
+ */
 const ACCEPT = "application/json, application/problem+json, */*;q=0.5";
 
 const TIMEOUT_MS = 30_000;
 const RETRIES = 3;
 const BACKOFF_MS = 500;
 const BACKOFF_MAX_MS = 8_000;
-/** A call is not repeated if the service asks for a longer wait. Within a rate window it asks for up to 60 s. */
+/** A call is not repeated if the service requests a longer wait. Within a rate window it requests up to 60 s. */
 const RETRY_AFTER_MAX_SECONDS = 120;
-/** After these nobody knows whether the service did what it was asked to do: its own failure, and proxies' words for no answer. */
+/** Statuses that leave the effect of a call unknown: the service's own failure, and proxies' codes for a missing answer. */
 const UNKNOWN_STATUSES: readonly number[] = [500, 502, 503, 504, 520, 521, 522, 523, 524];
 
-/** Calls operations, and repeats a call while that may help and cannot do harm. */
+/** Calls operations, and repeats a call while that may help and is safe. */
 export class Calls {
   readonly sleep: NonNullable<ConnectionOptions["sleep"]>;
   private readonly base: string;
@@ -154,7 +156,7 @@ export class Calls {
   private readonly timeoutMs: number;
   private readonly retries: number;
 
-  /** `credentials`: the header that says who calls. */
+  /** `credentials`: the header that identifies the caller. */
   constructor(
     options: ConnectionOptions,
     private readonly credentials: Readonly<Record<string, string>>,
@@ -179,7 +181,7 @@ export class Calls {
     const init = this.buildRequest(operation, input, idempotencyKey);
     for (let retries = 0; ; retries++) {
       try {
-        // The document says what the operation answers.
+        // The API document declares the operation's answer.
         return (await this.attempt(operation, url, init, options)) as Answer<N>;
       } catch (error) {
         const waitMs = retries < this.retries ? retryDelayMs(operation, error, retries) : null;
@@ -189,7 +191,7 @@ export class Calls {
     }
   }
 
-  /** Fetches nothing before it is iterated over. */
+  /** Returns a list that makes no calls until it is iterated over. */
   list<N extends Paged, T>(
     name: N,
     input: Input<N>,
@@ -203,7 +205,7 @@ export class Calls {
 
   private buildRequest({ method, sends }: Call, input: object, idempotencyKey: string | null): RequestInit {
     const headers: Record<string, string> = { ...this.credentials, accept: ACCEPT };
-    // One key for all attempts: that is what makes a send safe to repeat.
+    // One key for all attempts makes a send safe to repeat.
     if (idempotencyKey !== null) headers["idempotency-key"] = idempotencyKey;
     const body = readMember(input, "body");
     // Followed, a redirect would show the key to another host, and make a GET of a POST.
@@ -262,7 +264,7 @@ export class Listing<T, P extends Page> implements AsyncIterable<T> {
   }
 }
 
-/** Null: the operation takes none. */
+/** Null: the operation has no Idempotency-Key. */
 function keyFor({ repeat }: Call, { idempotencyKey = crypto.randomUUID() }: SendOptions): string | null {
   if (repeat !== "with_key") return null;
   if (!/^[ -~]{1,255}$/.test(idempotencyKey)) {
@@ -283,7 +285,7 @@ function redirected({ status, headers }: Response): WaybillError {
   return new WaybillError(message, { status: status === 0 ? null : status, code: "redirected" });
 }
 
-/** How long to wait before the call is repeated, or null: it must not be, or it would fail again. */
+/** Returns the wait before the next attempt, or null if the call must not be repeated or would fail again. */
 function retryDelayMs({ repeat }: Call, error: unknown, retries: number): number | null {
   if (!(error instanceof WaybillError)) return null;
   const { status, retryAfterSeconds } = error;
@@ -332,7 +334,7 @@ function fillPath(path: string, input: object): string {
   const values = readMember(input, "path") ?? {};
   return path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value = String(readMember(values, name) ?? "");
-    // These would lead to another operation.
+    // These would change the path to another operation's.
     if (/^\.{0,2}$/.test(value)) throw new TypeError(`"${value}" cannot be the ${name} in ${path}`);
     return encodeURIComponent(value);
   });

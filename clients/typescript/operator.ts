@@ -5,7 +5,7 @@ export interface WaybillOperatorOptions extends ConnectionOptions {
   readonly token: string;
 }
 
-/** What an operator can do. Every call rejects with a `WaybillError`. Most take the tenant's id first. */
+/** An operator's calls. Every call rejects with a `WaybillError`. Most take the tenant's id first. */
 export class WaybillOperator {
   private readonly calls: Calls;
 
@@ -34,15 +34,15 @@ export class WaybillOperator {
     /** Ends the jobs that were accepted so far as failed. */
     purge: (id: string, body: Body<"purgeTenant"> = {}, options?: CallOptions) =>
       this.calls.call("purgeTenant", { path: { id }, body }, options),
-    /** For good. `query.confirm` is the id once more. Safe to repeat, which tells how far it is. */
+    /** Deletes the tenant permanently. `query.confirm` repeats the id. Safe to repeat; the answer shows the progress. */
     delete: (id: string, query: Query<"deleteTenant">, options?: CallOptions) =>
       this.calls.call("deleteTenant", { path: { id }, query }, options),
-    /** Takes a recipient out of the tenant's queue and history. Repeat it until the answer is `complete`. */
+    /** Erases a recipient from the tenant's queue and history. Repeat it until the answer is `complete`. */
     eraseRecipient: (id: string, body: Body<"eraseRecipient">, options?: CallOptions) =>
       this.calls.call("eraseRecipient", { path: { id }, body }, options),
   };
 
-  /** Who may call this API. */
+  /** Operators, who may call this API. */
   readonly operators = {
     /** The only answer that shows the token. */
     create: (operator: Body<"createOperator">, options?: CallOptions) =>
@@ -57,7 +57,7 @@ export class WaybillOperator {
     end: (options?: CallOptions) => this.calls.call("signOut", {}, options),
   };
 
-  /** How the whole service is. */
+  /** The state of the whole service. */
   readonly overview = {
     get: (options?: CallOptions) => this.calls.call("getOverview", {}, options),
     /** Server-sent events, each with an overview as its data, until the stream is cancelled. */
@@ -65,7 +65,7 @@ export class WaybillOperator {
   };
 
   readonly audit = {
-    /** What operators changed, newest first. */
+    /** Operators' changes, newest first. */
     list: (query: Query<"listAudit"> = {}, options?: CallOptions) =>
       this.calls.list("listAudit", { query }, ({ rows }) => rows, options),
   };
@@ -77,16 +77,16 @@ export class WaybillOperator {
     /** A job with its tries and events. */
     get: (id: string, jobId: string, options?: CallOptions) =>
       this.calls.call("getJobHistory", { path: { id, job_id: jobId } }, options),
-    /** With all tenants: by `recipient`, or by `job_id`. */
+    /** Searches all tenants: by `recipient`, or by `job_id`. */
     search: (query: Query<"searchJobs">, options?: CallOptions) =>
       this.calls.list("searchJobs", { query }, ({ jobs }) => jobs, options),
-    /** What it is to send; needs the role `write`. */
+    /** The job's content; needs the role `write`. */
     content: (id: string, jobId: string, options?: CallOptions) =>
       this.calls.call("getJobContent", { path: { id, job_id: jobId } }, options),
     /** Tries a failed job again. */
     retry: (id: string, jobId: string, options?: CallOptions) =>
       this.calls.call("retryJob", { path: { id, job_id: jobId } }, options),
-    /** Tries failed jobs again, at most 1,000 a call: go on with `next_cursor`. With `dry_run`: counts them. */
+    /** Tries failed jobs again, at most 1,000 per call: continue with `next_cursor`. With `dry_run`: counts them. */
     retryMany: (id: string, body: Body<"retryJobs">, options?: CallOptions) =>
       this.calls.call("retryJobs", { path: { id }, body }, options),
   };
@@ -118,7 +118,7 @@ export class WaybillOperator {
       this.calls.call("deleteTemplate", { path: { id, slug } }, options),
   };
 
-  /** Names of a tenant's own for the chat provider's templates. */
+  /** A tenant's own names for the chat provider's templates. */
   readonly aliases = {
     list: (id: string, options?: CallOptions) => this.calls.call("listAliases", { path: { id } }, options),
     get: (id: string, alias: string, options?: CallOptions) =>
@@ -129,9 +129,9 @@ export class WaybillOperator {
       this.calls.call("deleteAlias", { path: { id, alias } }, options),
   };
 
-  /** What the chat provider has of a tenant's own account. */
+  /** Templates in a tenant's own account with the chat provider. */
   readonly chatTemplates = {
-    /** As they were read last. */
+    /** The templates as of the last read. */
     list: (id: string, options?: CallOptions) => this.calls.call("listChatTemplates", { path: { id } }, options),
     /** Reads them from the provider. */
     sync: (id: string, options?: CallOptions) => this.calls.call("syncChatTemplates", { path: { id } }, options),
@@ -143,20 +143,20 @@ export class WaybillOperator {
       this.calls.call("getTenantDomain", { path: { id, domain } }, options),
     register: (id: string, body: Body<"registerDomain">, options?: CallOptions) =>
       this.calls.call("registerDomain", { path: { id }, body }, options),
-    /** Looks at its records again. */
+    /** Checks its DNS records again. */
     verify: (id: string, domain: string, options?: CallOptions) =>
       this.calls.call("verifyTenantDomain", { path: { id, domain } }, options),
     delete: (id: string, domain: string, options?: CallOptions) =>
       this.calls.call("deleteDomain", { path: { id, domain } }, options),
   };
 
-  /** Of the platform's own sender, `MAIL_FROM`. */
+  /** The domain of the platform's own sender, `MAIL_FROM`. */
   readonly senderDomain = {
     get: (options?: CallOptions) => this.calls.call("getSenderDomain", {}, options),
     verify: (options?: CallOptions) => this.calls.call("verifySenderDomain", {}, options),
   };
 
-  /** How a tenant reaches providers of its own. No answer holds their secrets. */
+  /** A tenant's own provider credentials. No answer contains their secrets. */
   readonly credentials = {
     list: (id: string, options?: CallOptions) => this.calls.call("listCredentials", { path: { id } }, options),
     getEmail: (id: string, options?: CallOptions) => this.calls.call("getEmailCredentials", { path: { id } }, options),
@@ -183,13 +183,13 @@ export class WaybillOperator {
       this.calls.call("putGoogleCredentials", { path: { id }, body }, options),
   };
 
-  /** Where a tenant is told which devices have its passes. */
+  /** The webhook that reports which devices have a tenant's passes. */
   readonly walletWebhook = {
     put: (id: string, body: Body<"putWalletWebhook">, options?: CallOptions) =>
       this.calls.call("putWalletWebhook", { path: { id }, body }, options),
   };
 
-  /** What passes are paid with. */
+  /** Tokens, which pay for passes. */
   readonly tokens = {
     add: (id: string, body: Body<"addTokens">, options?: CallOptions) =>
       this.calls.call("addTokens", { path: { id }, body }, options),
@@ -197,7 +197,7 @@ export class WaybillOperator {
       this.calls.list("listTokenMovements", { path: { id }, query }, ({ movements }) => movements, options),
   };
 
-  /** What tenants are billed for. */
+  /** Tenants' billable usage. */
   readonly usage = {
     get: (id: string, query: Query<"getTenantUsage"> = {}, options?: CallOptions) =>
       this.calls.call("getTenantUsage", { path: { id }, query }, options),
@@ -239,7 +239,7 @@ export class WaybillOperator {
   };
 
   readonly mailReports = {
-    /** A bounce or complaint as it came by mail. */
+    /** Reports a bounce or complaint as it arrived by mail. */
     take: (message: Body<"takeMailReport">, options?: CallOptions) =>
       this.calls.call("takeMailReport", { body: message }, options),
   };
@@ -250,7 +250,7 @@ export class WaybillOperator {
       this.calls.list("listIncomingMessages", { query }, ({ messages }) => messages, options),
   };
 
-  /** What reached the stand-ins for the providers. */
+  /** Messages that reached the sandboxes of the providers. */
   readonly sandbox = {
     messages: (query: Query<"listSandboxMessages"> = {}, options?: CallOptions) =>
       this.calls.call("listSandboxMessages", { query }, options),

@@ -22,7 +22,7 @@ export { WaybillOperator, type WaybillOperatorOptions } from "./operator.ts";
 export { InvalidSecret, InvalidWebhook, type VerifyOptions, verifyWebhook } from "./webhooks.ts";
 
 export interface WaybillOptions extends ConnectionOptions {
-  /** The tenant's key. Keep it on servers: who has it can send in the tenant's name. */
+  /** The tenant's key. Keep it on servers: it allows sending in the tenant's name. */
   readonly apiKey: string;
 }
 
@@ -33,7 +33,7 @@ const WAIT_MS = 60_000;
 const POLL_MS = 250;
 const POLL_MAX_MS = 4_000;
 
-/** What a tenant can do. Every call rejects with a `WaybillError`. */
+/** A tenant's calls. Every call rejects with a `WaybillError`. */
 export class Waybill {
   private readonly calls: Calls;
 
@@ -43,7 +43,7 @@ export class Waybill {
 
   readonly emails = {
     send: (email: Body<"sendEmail">, options?: SendOptions) => this.calls.call("sendEmail", { body: email }, options),
-    /** Up to 1,000 at once. Which of them are not queued, and why, is in `errors`, by their index. */
+    /** Sends up to 1,000 at once. `errors` has the reason for each message that was not queued, by its index. */
     sendBatch: (batch: Body<"sendEmailBatch">, options?: SendOptions) =>
       this.calls.call("sendEmailBatch", { body: batch }, options),
   };
@@ -70,7 +70,7 @@ export class Waybill {
       new Response(await this.calls.call("downloadPass", { path: { id } }, options)).arrayBuffer(),
   };
 
-  /** A pass by the call that is named after the channel; takes and answers what `passes.create` does. */
+  /** Creates a pass by the call that is named after the channel, with the input and answer of `passes.create`. */
   readonly wallet = {
     send: (pass: Body<"sendWallet">, options?: SendOptions) => this.calls.call("sendWallet", { body: pass }, options),
   };
@@ -88,7 +88,7 @@ export class Waybill {
     /** The tenant's jobs, newest first, page after page. */
     list: (query: Query<"listOwnJobs"> = {}, options?: CallOptions) =>
       this.calls.list("listOwnJobs", { query }, ({ jobs }) => jobs, options),
-    /** Why it waits, and how each of its tries ended. */
+    /** Explains why the job waits, and how each of its tries ended. */
     explain: (id: string, options?: CallOptions) => this.calls.call("explainJob", { path: { id } }, options),
     get: (id: string, options?: CallOptions) => this.calls.call("getJob", { path: { id } }, options),
     /** The job's events, oldest first. */
@@ -98,7 +98,7 @@ export class Waybill {
       this.calls.call("rescheduleJob", { path: { id }, body: { scheduled_at: scheduledAt } }, options),
     /** Ends a job that was not handed over. Rejects with the status 409 if it was, or may have been. */
     cancel: (id: string, options?: CallOptions) => this.calls.call("cancelJob", { path: { id } }, options),
-    /** The job once it has ended, whatever became of it. Rejects with the code `timeout` if it has not after a minute. */
+    /** Waits for the job's end and returns the job, whatever its outcome. Rejects with the code `timeout` after a minute. */
     wait: (id: string, options?: CallOptions & { readonly withinMs?: number }) => this.ended(id, options),
   };
 
@@ -117,12 +117,12 @@ export class Waybill {
     change: (id: string, change: Body<"changeWebhook">, options?: CallOptions) =>
       this.calls.call("changeWebhook", { path: { id }, body: change }, options),
     delete: (id: string, options?: CallOptions) => this.calls.call("deleteWebhook", { path: { id } }, options),
-    /** For a day, the former secret signs, too. */
+    /** Replaces the secret. For a day, the former one also signs. */
     rotateSecret: (id: string, options?: CallOptions) =>
       this.calls.call("rotateWebhookSecret", { path: { id } }, options),
-    /** Calls it now, with a message that stands for no event. */
+    /** Calls it now, with a test message instead of an event. */
     test: (id: string, options?: CallOptions) => this.calls.call("testWebhook", { path: { id } }, options),
-    /** Tells events of a time, or behind an event, again. */
+    /** Delivers the events of a time span, or after an event, again. */
     replay: (id: string, span: Body<"replayWebhookEvents">, options?: CallOptions) =>
       this.calls.call("replayWebhookEvents", { path: { id }, body: span }, options),
     enable: (id: string, options?: CallOptions) => this.calls.call("enableWebhook", { path: { id } }, options),
@@ -139,12 +139,12 @@ export class Waybill {
   readonly domains = {
     list: (options?: CallOptions) => this.calls.call("listDomains", {}, options),
     get: (domain: string, options?: CallOptions) => this.calls.call("getDomain", { path: { domain } }, options),
-    /** Looks its DNS records up again. */
+    /** Checks its DNS records again. */
     verify: (domain: string, options?: CallOptions) => this.calls.call("verifyDomain", { path: { domain } }, options),
   };
 
   readonly keys = {
-    /** The only answer that shows the key. Without `scopes` it allows what this client's key does. */
+    /** The only answer that shows the key. Without `scopes` it has the scopes of this client's key. */
     create: (key: Body<"createOwnKey"> = {}, options?: CallOptions) =>
       this.calls.call("createOwnKey", { body: key }, options),
     list: (options?: CallOptions) => this.calls.call("listOwnKeys", {}, options),
@@ -157,16 +157,16 @@ export class Waybill {
     get: (slug: string, options?: CallOptions) => this.calls.call("getOwnTemplate", { path: { slug } }, options),
     put: (slug: string, template: Body<"putOwnTemplate">, options?: CallOptions) =>
       this.calls.call("putOwnTemplate", { path: { slug }, body: template }, options),
-    /** What it makes of the values; nothing is sent. */
+    /** Renders the template with the values, without sending. */
     preview: (slug: string, body: Body<"previewOwnTemplate"> = {}, options?: CallOptions) =>
       this.calls.call("previewOwnTemplate", { path: { slug }, body }, options),
-    /** Sends one message made of it. */
+    /** Sends one message from the template. */
     test: (slug: string, body: Body<"testOwnTemplate">, options?: CallOptions) =>
       this.calls.call("testOwnTemplate", { path: { slug }, body }, options),
     delete: (slug: string, options?: CallOptions) => this.calls.call("deleteOwnTemplate", { path: { slug } }, options),
   };
 
-  /** Names of the tenant's own for the chat provider's templates. */
+  /** The tenant's own names for the chat provider's templates. */
   readonly aliases = {
     list: (options?: CallOptions) => this.calls.call("listOwnAliases", {}, options),
     get: (alias: string, options?: CallOptions) => this.calls.call("getOwnAlias", { path: { alias } }, options),
@@ -175,15 +175,15 @@ export class Waybill {
     delete: (alias: string, options?: CallOptions) => this.calls.call("deleteOwnAlias", { path: { alias } }, options),
   };
 
-  /** What the chat provider has of the tenant's own account. */
+  /** Templates in the tenant's own account with the chat provider. */
   readonly chatTemplates = {
-    /** As they were read last. */
+    /** The templates as of the last read. */
     list: (options?: CallOptions) => this.calls.call("listOwnChatTemplates", {}, options),
     /** Reads them from the provider. */
     sync: (options?: CallOptions) => this.calls.call("syncOwnChatTemplates", {}, options),
   };
 
-  /** Whom the tenant's messages no longer go to. */
+  /** Recipients to whom the tenant's messages are not sent. */
   readonly suppressions = {
     list: (query: Query<"listOwnSuppressions"> = {}, options?: CallOptions) =>
       this.calls.list("listOwnSuppressions", { query }, ({ suppressions }) => suppressions, options),

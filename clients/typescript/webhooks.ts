@@ -1,9 +1,9 @@
-/** The call is not from the service, was changed on its way, or is too old. Answer 400 and do nothing. */
+/** The call is not from the service, was changed on its way, or is too old. Answer 400 and ignore the call. */
 export class InvalidWebhook extends Error {
   override readonly name = "InvalidWebhook";
 }
 
-/** The secret that was given is none: an environment variable that is not set, perhaps. Nothing was checked. */
+/** The secret is malformed, perhaps because an environment variable is not set. The call was not verified. */
 export class InvalidSecret extends TypeError {
   override readonly name = "InvalidSecret";
 }
@@ -16,15 +16,15 @@ export interface VerifyOptions {
 }
 
 const TOLERANCE_SECONDS = 5 * 60;
-/** Of Standard Webhooks 1.0.0, which asks for 24 to 64; with less, calls could be forged. */
+/** The minimum of Standard Webhooks 1.0.0, which requires 24 to 64; with less, calls could be forged. */
 const SECRET_BYTES_MIN = 24;
 
 /**
- * The events of a webhook call: an object, or a list where the endpoint takes several at once. Rejects with
- * `InvalidWebhook` (Standard Webhooks 1.0.0), with `InvalidSecret` where a secret is empty or malformed.
+ * Returns the events of a webhook call: an object, or a list if the endpoint receives several at once. Rejects with
+ * `InvalidWebhook` (Standard Webhooks 1.0.0), or with `InvalidSecret` if a secret is empty or malformed.
  *
- * `body`: exactly the text that came. `secret`: `whsec_…`, or several while one replaces another. A call that is repeated
- * has the same `webhook-id`: remember it, and handle an event once.
+ * `body`: exactly the received text. `secret`: `whsec_…`, or several during a rotation. A repeated call has the same
+ * `webhook-id`: remember it, and handle each event once.
  */
 export async function verifyWebhook(
   body: string,

@@ -18,7 +18,7 @@ import {
   WRONG_TOKEN,
 } from "./process-calls.ts";
 
-/** What a process can report about itself. */
+/** A process's reports about itself. */
 export interface OwnAnswers {
   metricsText(): Promise<string>;
   metricsParts(): Promise<MetricsParts>;

@@ -43,7 +43,7 @@ export interface ApiPorts extends DoorPorts {
     AllQueuedJobs &
     JobErasure &
     Pick<TenantQueueRemoval, "unfinishedJobs">;
-  /** What the processes that deliver know of jobs. */
+  /** Questions about jobs to the processes that deliver. */
   readonly questions: Pick<JobQuestions, "ask">;
   readonly processStatuses: Pick<ProcessStatuses, "statuses">;
   /** How many shards the queue has. */

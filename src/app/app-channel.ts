@@ -40,29 +40,29 @@ export interface AppChannel extends QueuedChannel {
   endpoints(ports: ChannelApiPorts): readonly Endpoint[];
   /** Its part of the registry, for its endpoints; absent: none. */
   registry?(tools: RegistryTools): Partial<Registry>;
-  /** What it keeps in memory of each tenant; absent: nothing. */
+  /** Its part of each tenant in memory; absent: none. */
   readonly tenantPart?: TenantPart<object>;
   /** How operators write its templates; absent: it has none. */
   readonly templateKind?: TemplateKind;
-  /** What operators see of tenants' own credentials; absent: there are none. */
+  /** The kinds of tenants' own credentials; absent: none. */
   readonly credentialKinds?: readonly CredentialKind[];
-  /** What operators see of its jobs' content; absent: nothing. */
+  /** Renders its jobs' content for operators; absent: not shown. */
   contentKind?(ports: ApiPorts): ContentKind;
   /** How its payload takes the values and the file of a wallet pass; absent: its messages carry none. */
   readonly fillPass?: PassFiller;
-  /** What accepting a job takes, which a failure has given back; absent: nothing. */
+  /** Charges for accepting a job, refunded after a failure; absent: none. */
   retryCharges?(registry: { readonly passes: PassStore }): RetryCharges;
   /** Where jobs are delivered: connects it to its provider, or starts the sandbox that stands in for one. */
   start(ports: ChannelPorts, shutdown: Shutdown): StartedChannel | Promise<StartedChannel>;
 }
 
-/** What the endpoints of a channel need. */
+/** Dependencies of a channel's endpoints. */
 export interface ChannelApiPorts extends ApiPorts {
   /** Takes passes that messages carry. */
   readonly passDesk: PassDesk;
 }
 
-/** What channels are started with. */
+/** Dependencies for the start of a channel. */
 export interface ChannelPorts {
   readonly config: Config;
   readonly telemetry: ProcessTelemetry;
@@ -90,7 +90,7 @@ export type ProviderUrls = Pick<
   "smtpUrl" | "whatsappApiUrl" | "googleWalletApiUrl" | "googleTokenUrl" | "googleCallbackKeysUrl" | "apnsUrl"
 >;
 
-/** What channels have to know of the rest of the app. */
+/** Parts of the app that channels need. */
 export interface ChannelContext {
   /** Where readers, devices and callbacks reach the API. */
   readonly publicUrl: string;
@@ -107,7 +107,7 @@ export interface ChannelContext {
   readonly bundles: AppleBundles;
 }
 
-/** What all channels together add to a tenant. */
+/** Joins the channels' parts of a tenant. */
 export function joinTenantParts(channels: readonly AppChannel[]): TenantPart<ChannelMembers> {
   const parts = channels.flatMap(({ tenantPart }) => tenantPart ?? []);
   return {
@@ -156,12 +156,12 @@ export function createRetryCharges(
   };
 }
 
-/** Of the channels whose messages can carry passes. */
+/** The fillers of the channels whose messages can carry passes. */
 export function collectPassFillers(channels: readonly AppChannel[]): ReadonlyMap<ChannelName, PassFiller> {
   return new Map(channels.flatMap(({ name, fillPass }) => (fillPass === undefined ? [] : [[name, fillPass] as const])));
 }
 
-/** Of the channels whose messages can come from templates. */
+/** Returns the template kinds of all channels. */
 export function listTemplateKinds(channels: readonly AppChannel[]): readonly TemplateKind[] {
   return channels.flatMap(({ templateKind }) => templateKind ?? []);
 }

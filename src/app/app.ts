@@ -70,7 +70,7 @@ import { openWhatsappWebhook } from "./whatsapp.ts";
 
 export interface AppOptions {
   readonly channels: readonly AppChannel[];
-  /** Of the whole start; in a child, with its own roles. */
+  /** The configuration of the whole start; in a child, with its own roles. */
   readonly config: Config;
   readonly telemetry: ProcessTelemetry;
   readonly version: string;
@@ -181,7 +181,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
 
 const NO_CHILDREN: ReadonlyMap<string, number> = new Map();
 
-/** What commands ask for, and is there only after the stores. */
+/** Parts that commands use and that exist only after the stores. */
 interface Late {
   sandbox: SandboxInbox | null;
 }
@@ -298,7 +298,7 @@ function queueing(ports: { readonly queue: RedisQueue; readonly jobIds: JobIds }
   return { queue: ports.queue, batches: new QueuedBatches(ports) };
 }
 
-/** What operators see and change, and who they are. */
+/** Returns the operators' dependencies. */
 function operating({ registry, directory, operators, operatorAccounts, audit }: OpenRegistry) {
   return { registry, directory, operators, operatorAccounts, audit };
 }

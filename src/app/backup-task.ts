@@ -17,8 +17,8 @@ export const NOT_EMBEDDED =
   "backups are taken of the embedded stores, and one of these is a server: docs/backup.md tells how servers are backed up";
 
 /**
- * Prepares a backup for a command, which reads the copy and writes the file with its own rights: this process writes nothing
- * outside its data folder. The copy stays until the command ends, however it does.
+ * Prepares a backup for a command, which reads the copy and writes the file with its own rights: this process only writes
+ * inside its data folder. The copy stays until the command ends, however it does.
  */
 export function backupTask(config: Config, { embedded, redis }: Pick<MainStores, "embedded" | "redis">): ControlTask {
   let isBusy = false;

@@ -23,14 +23,14 @@ import type { PayloadRoom } from "./stored-payloads.ts";
 
 export interface PassCarrierPorts {
   readonly passes: CarriedPasses;
-  /** Of the channels whose messages can carry passes. */
+  /** The fillers of the channels whose messages can carry passes. */
   readonly fillers: ReadonlyMap<ChannelName, PassFiller>;
   /** For files of passes. */
   readonly room: PayloadRoom;
   readonly telemetry: Telemetry;
 }
 
-/** Jobs of this process that certainly sent nothing, until their tokens are given back: a moment each. */
+/** Jobs of this process whose message was certainly not sent, until their tokens are refunded: a moment each. */
 const UNSENT_MAX = 10_000;
 
 /**
@@ -39,11 +39,11 @@ const UNSENT_MAX = 10_000;
  *
  * D1. A pass is made once; a later try of the message finds it.
  * D2. A message that was sent is never sent again because its pass could not be finished: the sweep of passes finishes it.
- * D3. Token and serial are given back before a job is recorded as failed or suppressed, but only if its message was certainly not
- *     handed over. Of a job that is given up without a clear answer, the sweep gives them back once the job's end is known: a report
- *     that waits with the job can still turn that into a success.
+ * D3. Token and serial are given back before a job is recorded as failed or suppressed, but only if its message was
+ *     certainly not handed over. If a job is given up without a clear answer, the sweep refunds them once the job's end is
+ *     known: a report that waits with the job can still make it a success.
  * D4. The files of passes in messages being delivered are bounded in bytes.
- * D5. A provider of passes that is away delays messages with passes, and says nothing of the message's relay.
+ * D5. An unavailable provider of passes delays messages with passes, without affecting the message's relay.
  */
 export class PassCarrier {
   /** Files of passes whose messages are being delivered, by job. */
@@ -155,7 +155,7 @@ export class PassCarrier {
 
   private async giveBack(channel: Channel, job: QueuedJob): Promise<void> {
     await channel.giveBack?.(job);
-    // Of a payload that was not fetched nobody knows whether it carries a pass.
+    // It is unknown whether a payload that was not fetched carries a pass.
     const mayCarry = carriesPass(job.payload) || (job.stored !== undefined && job.payload === "");
     const { passes } = this.ports;
     if (mayCarry && job.suppressed !== null) await passes.discard(job.tenantId, job.jobId);
@@ -177,7 +177,7 @@ function withMessage(job: QueuedJob, message: JsonObject): QueuedJob {
   return { ...job, payload: JSON.stringify(message) };
 }
 
-/** What operators see of a message that carries a pass: its own content, with values like those of the pass. */
+/** Renders a message that carries a pass for operators: its own content, with example values for the pass. */
 export function shownWithPass(kind: ContentKind, fill: PassFiller): ContentKind {
   return {
     ...kind,

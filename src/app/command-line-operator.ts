@@ -12,7 +12,7 @@ import type { ControlTask } from "./control-socket.ts";
 /** Whoever may enter the data folder, or knows the database's address. No stored operator has this id. */
 const COMMAND_LINE: Operator = { id: "command-line", name: "command line", role: "write" };
 
-/** What a command creates. */
+/** A command's creation. */
 export type Creation =
   | { readonly kind: "tenant"; readonly tenant: NewTenant }
   | { readonly kind: "key"; readonly tenantId: string };

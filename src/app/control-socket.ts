@@ -9,10 +9,13 @@ import type { Json } from "../domain/texts/json.ts";
 const SOCKET_PATH_BYTES_MAX = 100;
 /** How often a quiet task says that it goes on. */
 const BEAT_MS = 2_000;
-/** An answer that says nothing for this long is given up. */
+/** An answer that is silent for this long is given up. */
 const SILENCE_MS_MAX = 30_000;
 
-/** What the running start does for a command. `say` passes a line on at once; `gone` aborts when the command has ended. */
+/**
+ * A task that the running process performs for a command. `say` passes a line on at once; `gone` aborts when the command has
+ * ended.
+ */
 export type ControlTask = (input: Json, say: (line: Json) => void, gone: AbortSignal) => Promise<Json>;
 
 /** One line of an answer: a beat, something said, or the end. */
@@ -20,8 +23,8 @@ type Line = { readonly said: Json } | { readonly done: Json } | { readonly faile
 
 /**
  * The socket by which commands reach the process that holds the data folder and its engines. It is in the data folder, which
- * only its owner can enter: whoever reaches the socket could read and write all of the folder anyway. So no token is asked
- * for, and nobody can ask over a network.
+ * only its owner can enter: whoever reaches the socket could read and write all of the folder anyway. So no token is needed,
+ * and the socket cannot be reached over a network.
  */
 export function serveControl(
   home: string,

@@ -39,7 +39,7 @@ async function keysOfDemo(registry: Registry): Promise<number> {
   return keys.kind === "done" ? keys.value.length : 0;
 }
 
-/** Does nothing if there are tenants already. */
+/** Creates the demonstration's tenant unless there are tenants already. */
 async function createDemoTenant(registry: Registry): Promise<DemoTenant> {
   const existing = requireResult(await untilAnswered(systemClock, () => registry.tenants(null, 1)));
   if (existing.items.length > 0) {

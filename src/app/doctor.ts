@@ -51,7 +51,7 @@ const PAUSED_NAMED_MAX = 20;
 const EXPIRY_DAYS = 30;
 const DAY_MS = 86_400_000;
 
-/** Looks at a running system, and changes nothing. A part that does not answer is a finding, too. */
+/** Inspects a running system without changing it. A part that does not answer is a finding, too. */
 export async function examine(ports: DoctorPorts): Promise<readonly Finding[]> {
   const parts: readonly [string, () => Promise<readonly Finding[]>][] = [
     ["Redis", () => queueFindings(ports)],
@@ -64,7 +64,7 @@ export async function examine(ports: DoctorPorts): Promise<readonly Finding[]> {
   return all.flat();
 }
 
-/** What one part says; if it fails, that it does. */
+/** Returns the findings of one part, or its failure as a finding. */
 export async function lookAt(part: string, look: () => Promise<readonly Finding[]>): Promise<readonly Finding[]> {
   try {
     return await answeredWithin(2 * WITHIN_MS, look);
@@ -173,7 +173,7 @@ function shardFindings(shards: readonly ShardHealth[]): readonly Finding[] {
   return findings;
 }
 
-/** What the processes told of themselves. */
+/** Returns the findings from the processes' reports. */
 function processFindings(statuses: readonly ProcessStatus[]): readonly Finding[] {
   const part = "processes";
   const nowMs = systemClock.nowMs();

@@ -24,7 +24,7 @@ import { webhookEndpoints } from "../webhooks/webhook-endpoints.ts";
 import type { ApiPorts } from "./api-ports.ts";
 import { type AppChannel, listCredentialKinds, listTemplateKinds } from "./app-channel.ts";
 
-/** The HTTP side of Waybill, with every room's endpoints. Starts nothing. */
+/** Creates the HTTP side of Waybill with all endpoints, without starting it. */
 export function createApi(ports: ApiPorts, channels: readonly AppChannel[]): Server {
   return createServer(ports, listEndpoints(ports, channels));
 }

@@ -31,7 +31,7 @@ interface ErasureStores {
 /** Whoever can run commands here: the audit log knows no more. */
 const COMMAND_LINE: Operator = { id: "command-line", name: "command-line", role: "write" };
 
-/** What the operator API's call does, for a command. Throws an `ApiError` for a mistake of the caller. */
+/** Erases a recipient for a command, as the operator API's call does. Throws an `ApiError` for a mistake of the caller. */
 export async function eraseForCommand(
   { registry: { registry, recipients, audit }, queue, eventStore, sandbox }: ErasureStores,
   { tenantId, recipient: text, isSuppressed }: EraseRequest,

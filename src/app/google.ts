@@ -19,7 +19,7 @@ const API_PATH = "/walletobjects/v1";
 const PUBLIC_TOKEN_URL = "https://oauth2.googleapis.com/token";
 const PUBLIC_KEYS_URL = "https://pay.google.com/gp/m/issuer/keys";
 const PUBLIC_SAVE_URL = "https://pay.google.com/gp/v/save";
-/** The platform's issuer when nothing leaves the machine and none is configured. */
+/** The platform's issuer in the sandbox when none is configured. */
 const SANDBOX_ISSUER_ID = "3388000000012345678";
 const SANDBOX_EMAIL = "waybill@sandbox.iam.gserviceaccount.com";
 
@@ -47,7 +47,7 @@ export interface Google {
   /** The API's address, for the other processes of the start. */
   readonly apiUrl: string;
   readonly tokenUrl: string;
-  /** Where the keys are with which callbacks are signed; null: nobody signs any. */
+  /** The address of the keys that sign callbacks; null: callbacks are not signed. */
   readonly keysUrl: string | null;
   /** Where the API is, for callbacks of the sandbox. */
   callBack(apiUrl: string): void;
@@ -87,7 +87,7 @@ export async function startGoogle(
     passes,
     callbackUrl() {
       const url = publicUrl();
-      // Google calls nothing else.
+      // Google calls only `https` addresses.
       return keysUrl === null || (isLive && !url.startsWith("https:")) ? null : `${url}${CALLBACK_PATH}`;
     },
     clock: systemClock,

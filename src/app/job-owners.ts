@@ -9,7 +9,7 @@ export interface OwnersPorts {
   readonly registry: Pick<OpenRegistry, "recipients">;
 }
 
-/** Whose job an id is, in the queue or in the event store. */
+/** Finds the owner of a job in the queue or in the event store. */
 export function jobOwners({ queue, eventStore, registry }: OwnersPorts, shards: number) {
   const finished = eventStore.finishedJobs(registry.recipients);
   const findOwner = async (jobId: string) =>

@@ -93,12 +93,12 @@ async function freePort(at: ConfiguredAddress): Promise<number> {
 
 const NOBODY: MetricsReaders = { kind: "nobody" };
 
-/** Who may read metrics at an address that strangers can reach. */
+/** Returns the permitted readers of metrics at an address that strangers can reach. */
 function readersBeside({ metricsToken: token }: Config): MetricsReaders {
   return token === null ? { kind: "this-machine" } : { kind: "token", token };
 }
 
-/** Who may read metrics at a private address. */
+/** Returns the permitted readers of metrics at a private address. */
 function readersInside({ metricsToken: token }: Config, host: string): MetricsReaders {
   if (token !== null) return { kind: "token", token };
   return { kind: isLoopback(host) ? "everybody-here" : "everybody" };

@@ -39,7 +39,7 @@ export interface MainProcessOptions {
   readonly version: string;
 }
 
-/** What children need from the main process. */
+/** Dependencies of children on the main process. */
 export interface GivenToChildren {
   readonly stores: {
     readonly queue: RedisQueue;

@@ -1,6 +1,6 @@
 import { UnavailableError } from "../domain/errors.ts";
 
-/** What it has of jobs that have left the queue: it cannot know whether there were any. */
+/** The history of jobs that have left the queue: a process without an event store cannot read it. */
 export const NO_HISTORY = {
   job: () => Promise.reject(new UnavailableError("this process has no event store: it needs CLICKHOUSE_URL")),
 };

@@ -15,7 +15,7 @@ interface OverviewOptions {
   readonly telemetry: Telemetry;
 }
 
-/** How the whole service is, for operators. Starts nothing. */
+/** Creates the operators' overview of the whole service, without starting it. */
 export function openOverview(
   { channels, config, telemetry }: OverviewOptions,
   {

@@ -58,7 +58,7 @@ export interface RegistryOptions {
   readonly onSilence?: (() => void) | undefined;
   /** How many virtual shards the tenants are spread over; fixed when the data is first created. */
   readonly shards: number;
-  /** Of the platform's own sender: lower case, ASCII. */
+  /** The domain of the platform's own sender: lower case, ASCII. */
   readonly senderDomain: string;
   readonly vault: Vault;
   readonly clock: Clock;

@@ -29,7 +29,7 @@ export async function storesAt(
   return { ...joined, embedded: null, analysts: null, eventStoreAddress: order.eventStore, serveTo: () => undefined };
 }
 
-/** What this process answers about the start. */
+/** Returns this process's answers about the start. */
 export function answersAt(place: Place, main: MainProcess | null, own: OwnAnswers): Answers {
   if (place.kind === "child") return answersOfChild(own, place.calls);
   return main === null ? answersAlone(own) : main.answersFor(own);

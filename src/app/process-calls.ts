@@ -7,7 +7,7 @@ import type { RedisAddress } from "../engine/queue/connection.ts";
 import type { ReadinessState } from "../http/readiness.ts";
 import type { MetricsParts } from "../runtime/telemetry/summed-metrics.ts";
 
-/** What a child process needs for its work. */
+/** A child process's configuration and addresses. */
 export interface ChildOrder {
   /** Like `api-1`. */
   readonly name: string;

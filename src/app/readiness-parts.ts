@@ -16,8 +16,8 @@ import type { Place } from "./place.ts";
 const CHANGES_HANDS_MS = 20_000;
 
 /**
- * What `/ready` looks at: the parts that this process cannot work without (only one with an event store needs that), and the work
- * that some process has to do, here or elsewhere. Of a start, the main process looks at that for all.
+ * The checks of `/ready`: the parts that this process cannot work without (the event store only if it has one), and the work
+ * that some process has to do, here or elsewhere. The main process checks the latter for the whole start.
  */
 export function readinessParts({
   place,
@@ -70,7 +70,7 @@ class RoleProbe implements ReadinessProbe {
     throw new Error(`no running process with this role has ${count === 1 ? "1 shard" : `${count} shards`}`);
   }
 
-  /** None while Redis is away: then nothing is known of them, and Redis itself is reported. */
+  /** None while Redis is away: then they are unknown, and Redis itself is reported. */
   private async ownerless(): Promise<number> {
     const { statuses, shards } = this.ports;
     try {

@@ -12,8 +12,8 @@ const NOT_SENT: Outcome = {
 };
 
 /**
- * Fails the jobs that a restored backup had queued, if the operator decided so: they may have been sent after the backup. What
- * accepting them took is given back, as for any job that fails.
+ * Fails the jobs that a restored backup had queued, if the operator decided so: they may have been sent after the backup. Their
+ * charges are refunded, as for any job that fails.
  */
 export class RestoredJobs {
   /**

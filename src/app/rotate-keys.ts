@@ -12,14 +12,14 @@ import { CHANNELS } from "./channels.ts";
 import type { ControlTask } from "./control-socket.ts";
 import { masterKeyIds } from "./start-checks.ts";
 
-/** What a rotation came to. */
+/** The result of a rotation. */
 export interface Rotation {
   readonly resealed: number;
   /** Secrets that do not open with any given key. */
   readonly unopened: number;
   /** Secrets that were sealed with an older key meanwhile. */
   readonly older: number;
-  /** Ids of the keys behind the first, which nothing needs any more if `unopened` and `older` are 0. */
+  /** Ids of the keys behind the first, which are unused if `unopened` and `older` are 0. */
   readonly formerKeys: readonly string[];
 }
 

@@ -4,7 +4,7 @@ import type { Telemetry } from "../domain/telemetry.ts";
 
 /**
  * The order in which the app is shut down, and how long each stage may take (ms). All parts of a stage stop at the same time. A
- * part that does not stop in time loses nothing that matters: that is on disk.
+ * part that does not stop in time loses no important data: that is on disk.
  */
 const STAGES = { work: limits.drainMs + 200, providers: 200, history: 800, clients: 200, stores: 400, folder: 100 };
 export type Stage = keyof typeof STAGES;

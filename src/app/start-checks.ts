@@ -25,7 +25,10 @@ import type { OpenEventStore } from "./stores.ts";
 
 /** How long a start waits for Redis's first answer. */
 const REDIS_START_MS = 10_000;
-/** What a Redis with `appendfsync everysec` may lose by a power cut, of which a start has warned: that is no older copy. */
+/**
+ * The most that a Redis with `appendfsync everysec` may lose by a power cut, for which a start has warned: such a queue is not
+ * an older copy.
+ */
 const LOST_BY_POWER_CUT_MS = 2_000;
 /** How often a start that could not reach the event store tries again. */
 const ASK_AGAIN_MS = 5_000;
@@ -45,7 +48,7 @@ export interface StartChecks {
   onMismatch(reason: string): void;
 }
 
-/** What the checks found. */
+/** The result of the checks. */
 export interface Checked {
   /** The queue's id. */
   readonly queue: string;
@@ -124,7 +127,7 @@ async function requireFitness(inspection: RedisInspection, { redis }: Config, te
   for (const warning of warnings) telemetry.log("warn", warning);
 }
 
-/** What the queue in Redis belongs to, and what belongs to it. Nothing is written where it does not fit. */
+/** Checks that the queue in Redis and the other stores belong together. A store that does not match is not written to. */
 class QueueBelongings {
   constructor(
     private readonly inspection: RedisInspection,
@@ -152,7 +155,7 @@ class QueueBelongings {
     const read = async () => eventStoreSays(await identity(), await belonging.read());
     const { id, queue: knownQueue } = await this.requireTogether("event_store", read);
     if (knownQueue !== null) await this.requireEventsOfQueue(belonging, nowMs);
-    // Those that record also write to it.
+    // Processes that record also write to it.
     if (this.config.roles.includes("recorder")) await belonging.claimForQueue(queue);
     await this.inspection.meta.claim("event_store", id);
     await this.requireTogether("event_store", read);
@@ -245,9 +248,9 @@ async function askAgain(checks: EventStoreCheck, signal: AbortSignal): Promise<b
 interface Fitness {
   /** Why they must not hold a queue. */
   readonly problems: readonly string[];
-  /** What breaks a promise only in combination with something else, such as a power cut. */
+  /** Problems that break a promise only together with another event, such as a power cut. */
   readonly warnings: readonly string[];
-  /** What was found, in a few words. */
+  /** The result in a few words. */
   readonly summary: string;
 }
 

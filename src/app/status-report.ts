@@ -27,8 +27,8 @@ export interface StatusReportOptions {
 }
 
 /**
- * Tells the other processes every two seconds how this one is, and what it has accepted since. What was accepted when a process
- * dies, or when it is not known whether Redis has the counts, is not told again: the counts are for charts, and never too high.
+ * Tells the other processes every two seconds how this one is, and what it has accepted since. Counts are not repeated if the
+ * process dies, or if it is unknown whether Redis has them: they are for charts, and never too high.
  */
 export class StatusReport {
   private dispatcher: Pick<Dispatcher, "shards" | "away" | "held"> | null = null;

@@ -9,14 +9,14 @@ export type Beside = "registry" | "event_store";
 /** Fields of the queue's metadata with the marks that the stores beside it had. */
 export const MARK_OF = { registry: "registry_mark", event_store: "event_store_mark" } as const;
 
-/** What a store beside the queue tells. */
+/** The identity of a store beside the queue. */
 export interface StoreSays {
   readonly id: string;
   /** The id of the queue that it belongs to; null: none yet. */
   readonly queue: string | null;
   /** The last mark of that queue that it was told. */
   readonly mark: number;
-  /** What that queue held, if it knows. */
+  /** The content of that queue, if known. */
   readonly queued: QueuedThen | null;
 }
 
@@ -61,7 +61,7 @@ function place(what: keyof typeof NAMES, { redis, databaseUrl, clickhouseUrl }: 
   const name = NAMES[what];
   return {
     here: isPrivate ? `the private ${name} in WAYBILL_HOME` : `the ${name} at ${SETTINGS[what]}`,
-    /** What to do about a wrong one. Beside a shared queue a private store is a setting that was forgotten. */
+    /** The remedy for a wrong one. Beside a shared queue a private store is a setting that was forgotten. */
     remedy:
       isPrivate && redis === null
         ? `put WAYBILL_HOME/${FOLDERS[what]} back, or set ${SETTINGS[what]} as before, or restore a backup`

@@ -42,7 +42,7 @@ export class StoreMarks {
   private readonly rounds: Repeated;
   private round = 0;
   private ending: Promise<void> | null = null;
-  /** What the queue is to note of the other stores. */
+  /** The marks of the other stores for the queue to record. */
   private readonly told: Record<string, number> = {};
 
   constructor(private readonly options: StoreMarksOptions) {

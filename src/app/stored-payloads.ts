@@ -21,7 +21,7 @@ import type { Shutdown } from "./shutdown.ts";
 
 export interface Payloads {
   readonly store: PayloadStore;
-  /** What the API accepts into, besides the queue: large payloads, and files that jobs send. */
+  /** The API's stores beside the queue: large payloads, and files that jobs send. */
   readonly served: { readonly payloads: PayloadStore; readonly contents: ContentStore };
   /** Wraps a channel to fetch its jobs' large payloads. */
   over(channel: Channel): Channel;
@@ -29,7 +29,7 @@ export interface Payloads {
 
 interface PayloadsPorts extends Pick<PayloadSweepPorts, "queue" | "eventStore"> {
   readonly registry: Pick<OpenRegistry, "payloads" | "jobContents" | "directory">;
-  /** What failed jobs were to send. */
+  /** The content of failed jobs. */
   readonly failedJobs: FailedJobs;
   /** Whether this process sweeps payloads; a process that can read the event store does. */
   readonly sweeps: boolean;
@@ -179,7 +179,7 @@ const MIB = 1024 * 1024;
 export const ROOM_BYTES = 64 * MIB;
 /** For those of one tenant. */
 export const SHARE_BYTES = 16 * MIB;
-/** The part of the room reserved for tenants that hold nothing. */
+/** The part of the memory budget reserved for tenants that hold none of it. */
 const RESERVE_BYTES = 16 * MIB;
 /** How long a delivery waits for room before its job is rescheduled. */
 export const ROOM_WAIT_MS = 5_000;

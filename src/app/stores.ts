@@ -156,7 +156,7 @@ export interface EventStoreOptions {
 
 const listNames = ({ channels }: Pick<EventStoreOptions, "channels">) => channels.map(({ name }) => name);
 
-/** What a start's main process has of the server in its data folder. */
+/** The main process's access to the server in its data folder. */
 export interface EmbeddedEventStore {
   /** For statements of analysts; null: they may not read it. */
   readonly analysts: ClickHouseAddress | null;
@@ -222,7 +222,7 @@ function holdEvents(gate: WriteGate, { reader, exporter }: ClickHouseServer, clo
     });
 }
 
-/** A table's or database's definition that a full disk has left empty; the engine opens nothing beside it. */
+/** A table's or database's definition that a full disk has left empty; the engine then refuses to open any table. */
 function emptyDefinition(folder: string): string | null {
   const definitions = new Bun.Glob("{metadata,store}/**/*.sql").scanSync({ cwd: folder, absolute: true });
   const empty = Array.from(definitions).find((file) => Bun.file(file).size === 0);
@@ -263,7 +263,7 @@ function eventStoreOver(
   const reading = over(clients.reader);
   const exporting = over(clients.exporter, EXPORT_TIMEOUT_MS);
   const retention = { eventsMonths: config.eventsKeptMonths, jobsDays: config.jobsKeptDays };
-  // A server of this machine has lost nothing since this machine is up.
+  // A server on this machine has had no power cut since the machine started.
   const upMs = () => (config.clickhouseUrl === null ? Promise.resolve(uptime() * 1000) : serverUpMs(reading, target));
   const writer = (ports: FailedPayloadPorts | null) =>
     new ClickHouseEventWriter(writing, target, clock, { ports, upMs });

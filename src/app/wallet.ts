@@ -61,7 +61,7 @@ interface WalletContext {
   publicUrl(): string;
 }
 
-/** What the API's wallet routes need; the wallet channel signs with the same `bundles`. */
+/** Dependencies of the API's wallet routes; the wallet channel signs with the same `bundles`. */
 export interface OpenWallet extends WalletPorts {
   readonly bundles: AppleBundles;
   /** Makes the passes of messages. */
@@ -72,7 +72,7 @@ export interface OpenWallet extends WalletPorts {
   platformExpiring(): readonly Expiring[];
 }
 
-/** Starts nothing except a check of the platform's certificate. */
+/** Creates the wallet's parts, and starts only a check of the platform's certificate. */
 export function openWallet(context: WalletContext, shutdown: Shutdown): OpenWallet {
   const { config, registry, platform, google, urls, telemetry, publicUrl } = context;
   const { passes, devices } = registry;
@@ -145,7 +145,7 @@ export interface PassKit extends PassKitPorts {
   stop(drainedFromMs: number): Promise<void>;
 }
 
-/** The service for devices that hold passes. Starts nothing. */
+/** Creates the service for devices that hold passes, without starting it. */
 export function openPassKit({
   config,
   registry: { passes, devices, directory },

@@ -22,10 +22,10 @@ interface WebhookContext {
   readonly telemetry: Telemetry;
 }
 
-/** Stands in the audit log for what nobody asked for. No operator has this name. */
+/** The actor of automatic changes in the audit log. No operator has this name. */
 const WAYBILL: Operator = { id: "waybill", name: "waybill", role: "write" };
 
-/** Calls the webhooks of the tenants whose shards this process records. Starts nothing. */
+/** Creates the sender that calls the webhooks of the tenants whose shards this process records, without starting it. */
 export function webhookSender(
   { config, registry, eventStore, telemetry }: WebhookContext,
   changes: Pick<ChangeFeed, "onChange">,
@@ -58,7 +58,7 @@ export function openNewsDesk(
   return new NewsDesk({ store, changes, clock: systemClock, telemetry });
 }
 
-/** What the API needs for webhooks. Starts nothing. */
+/** Creates the API's dependencies for webhooks, without starting them. */
 export function openWebhooks({
   config,
   registry: { webhookDeliveries: store },

@@ -26,7 +26,7 @@ import type { ChannelPorts, ProviderUrls, StartedChannel } from "./app-channel.t
 import type { Shutdown } from "./shutdown.ts";
 
 const PUBLIC_API_URL = "https://graph.facebook.com";
-/** The platform's sender when nothing leaves the machine and none is configured. */
+/** The platform's sender in the sandbox when none is configured. */
 const SANDBOX_SENDER: WhatsappSender = { phoneNumberId: "100000000000001", accessToken: "sandbox-access-token" };
 
 /** The platform's own phone number, or null. */
@@ -72,7 +72,7 @@ interface WebhookContext {
   readonly telemetry: Telemetry;
 }
 
-/** What the API needs to take the chat provider's callbacks. */
+/** Creates the API's dependencies for the chat provider's callbacks. */
 export function openWhatsappWebhook(context: WebhookContext, shutdown: Shutdown): WhatsappPorts {
   const { config, queue, directory, eventStore, platform, urls, news, telemetry } = context;
   const { registry } = context.registry;
@@ -109,7 +109,7 @@ function suppressionsOfPeople({ directory, queue, suppressions }: WebhookContext
       const tenant = await directory.byId(tenantId);
       if (tenant === null) return;
       const names = [...former, ...others].map(normalisedRecipient);
-      // Who was erased is not on the list for that.
+      // An erased recipient is not on the list for that reason.
       const message = { acceptedMs: Number.POSITIVE_INFINITY, topic: undefined };
       const found = await queue.suppressedAmong(tenant, names, message);
       const [stop] = former.flatMap((name) => found.get(normalisedRecipient(name)) ?? []);

@@ -20,8 +20,8 @@ import { Vault } from "../storage/vault.ts";
 import { processTelemetry } from "./command-line.ts";
 
 /**
- * `waybill adopt`, to be run after a move, or after a store was lost: from now on the queue in Redis, the registry, the event store
- * and the master key of this configuration belong together, whatever they belonged to before.
+ * `waybill adopt`, to be run after a move, or after a store was lost: assigns the queue in Redis, the registry, the event store
+ * and the master key of this configuration to each other, whatever they belonged to before.
  */
 export async function adopt(config: Config): Promise<number> {
   const lock = hasEmbeddedStore(config) ? FolderLock.acquire(config.home) : null;
@@ -36,11 +36,11 @@ export async function adopt(config: Config): Promise<number> {
 const WITHIN_MS = 10_000;
 
 /**
- * Records in all stores that they belong together, with this master key. Nothing is moved: data in the former stores stays there.
- * Refuses a master key that does not open the stored credentials. Returns one line per store that says what changed.
+ * Records in all stores that they belong together, with this master key. Nothing is moved: data in the former stores stays
+ * there. Refuses a master key that does not open the stored credentials. Returns one line per store with its change.
  *
- * The queue gets a new id, so a process that still runs on the former stores ends, and one that starts on them is refused. It is
- * told last: until then the stores do not fit, and the command has to be repeated.
+ * The queue gets a new id, so a process that still runs on the former stores ends, and one that starts on them is refused. The
+ * queue is written last: until then the stores do not match, and the command must be repeated.
  */
 async function adoptStores(config: Config, telemetry: Telemetry): Promise<readonly string[]> {
   if (!usesEventStore(config)) {
@@ -91,14 +91,14 @@ function formatLine(what: string, id: string, was: string | undefined): string {
   return was === id ? `${name}: ${id}, as before` : `${name}: ${id} from now on (was: ${was ?? "none"})`;
 }
 
-/** What became of the jobs of a queue that is not there any more. */
+/** Describes the jobs of a queue that no longer exists. */
 function lostLines({ queue, queued }: RegistryIdentity, here: string | undefined): readonly string[] {
   if (queue === null || queue === here || queued === null || queued.jobs === 0) return [];
   const held = `at least ${jobs(queued.jobs)} that had not ended at ${queued.at.toISOString()}`;
   return [`left behind in the former queue ${queue}: ${held}`];
 }
 
-/** Closed before the queue is told: an embedded one has its changes on disk only then. */
+/** Closes the registry before the queue is written: an embedded one has its changes on disk only then. */
 async function adoptRegistry(config: Config, queue: string, queueMark: number) {
   const database = await openDatabase(config, "leave");
   try {

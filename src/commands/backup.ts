@@ -22,12 +22,11 @@ export interface BackupOptions {
 }
 
 /**
- * `waybill backup FILE-OR-FOLDER`: writes the data folder as it is at one instant to one file, also while a server runs. The
- * server prepares a copy inside its data folder; this process reads that and writes the file, with the rights of whoever
- * called it.
+ * `waybill backup FILE-OR-FOLDER`: writes a snapshot of the data folder to one file, also while a server runs. The server
+ * prepares a copy inside its data folder; this process reads the copy and writes the file, with the caller's rights.
  */
 export async function backup(open: () => Config, { home, target, version }: BackupOptions): Promise<number> {
-  // Before the configuration is read, which would make secrets in an empty folder.
+  // Checked before the configuration is read, which would create secrets in an empty folder.
   if (!existsSync(join(home, "postgres"))) throw new UsageError(`there is no data folder at ${home}: see WAYBILL_HOME`);
   const config = open();
   if (config.redis !== null || config.databaseUrl !== null || config.clickhouseUrl !== null) {
@@ -65,7 +64,7 @@ async function ofRunning({ home }: Config, file: string, begun: Begun): Promise<
     "backup",
     null,
     (said) => {
-      // Our own server says it.
+      // The answer comes from our own server.
       const { folder, cutMs, heldMs, lengths } = said as unknown as PreparedCut;
       console.log(`The server held its stores for ${Math.round(heldMs)} ms and goes on.`);
       const facts = { ...begun, cutMs, wasRunning: true };

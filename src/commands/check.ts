@@ -33,7 +33,7 @@ const EXIT_CONFIGURATION = 2;
 /** The verdict on one part: 0, or the exit code it calls for. */
 type Verdict = 0 | typeof EXIT_FAILURE | typeof EXIT_CONFIGURATION;
 
-/** Tries every part of the configuration and prints one line per part. Changes nothing in the stores. */
+/** Tries every part of the configuration and prints one line per part. Reads the stores without changing them. */
 export async function check(config: Config): Promise<number> {
   console.log("configuration: in order");
   const stores = new StoreChecks(config);
@@ -50,7 +50,7 @@ export async function check(config: Config): Promise<number> {
   return Math.max(...verdicts);
 }
 
-/** What messages go through, and how each is tried. */
+/** Returns the parts that messages pass through, each with its test. */
 export function providerParts(config: Config): Readonly<Record<string, () => Promise<string>>> {
   return {
     "mail server": () => tryMailServer(config),
@@ -98,7 +98,7 @@ async function tryMailLog({ mailLog }: Config): Promise<string> {
   return `${mailLog} can be read`;
 }
 
-/** Checks that the host is reachable. Only a message shows whether it takes the credentials. */
+/** Checks that the host is reachable. Only a message shows whether it accepts the credentials. */
 async function tryProvider(url: string | null): Promise<string> {
   return url === null ? "sandbox" : tryUrl(url);
 }
@@ -118,7 +118,7 @@ async function takesConnections(at: { readonly host: string; readonly port: numb
   return "takes connections";
 }
 
-/** What the certificate says. Only a push shows whether Apple still accepts it. */
+/** Reads the certificate. Only a push shows whether Apple still accepts it. */
 async function tryApple(config: Config): Promise<string> {
   const isLive = config.providers === "live";
   const isReached = !isLive || config.publicUrl?.startsWith("https:") === true;
@@ -149,8 +149,8 @@ function tryFolder(config: Config): string {
 const WITHIN_MS = 4_000;
 
 /**
- * What `check` finds at the stores' addresses, in words. It reads what a start would claim, but claims nothing. Stores in the
- * data folder are left alone, because a server may be using them.
+ * Describes the stores at the configured addresses for `check`. It reads the claims of a start without making any. Stores in
+ * the data folder are left alone, because a server may be using them.
  */
 class StoreChecks {
   private readonly telemetry = new ProcessTelemetry({ level: "silent", isTerminal: false });

@@ -6,7 +6,7 @@ import { STOP } from "../processes/supervisor.ts";
 import { processTelemetry, UsageError } from "./command-line.ts";
 
 /**
- * Runs as a child of the main process, which directs it. Ends when told to or on a signal, and at once when the main process is
+ * Runs as a child of the main process, which directs it. Ends on request or on a signal, and at once when the main process is
  * gone: the child uses its stores and holds its port.
  */
 export async function child(): Promise<number> {

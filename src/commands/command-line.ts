@@ -10,7 +10,7 @@ export function processTelemetry({ logLevel }: Config, name?: string): ProcessTe
   return new ProcessTelemetry({ level: logLevel, isTerminal: process.stderr.isTTY === true, ...named });
 }
 
-/** What a person types to run a command here: by the npm package, or in a checkout. */
+/** Returns the command line that runs a command here: by the npm package, or in a checkout. */
 export function called(words = ""): string {
   if (import.meta.dir.includes("/node_modules/")) return `npx waybill ${words}`.trim();
   return words === "" ? "npm start" : `npm start -- ${words}`;
@@ -22,8 +22,8 @@ export class UsageError extends Error {
 }
 
 /**
- * The same for a command that changes a registry, which must be there: where somebody happens to stand is no place for a
- * second one. A command that can be the first (`mayBegin`) begins one in a folder that `WAYBILL_HOME` names, and says so.
+ * The same for a command that changes a registry, which must exist: a second one must not appear in whatever the working
+ * directory is. A command that can come first (`mayBegin`) creates one in a folder that `WAYBILL_HOME` names, and reports it.
  */
 export function openConfigOfRegistry(environment: Environment, { mayBegin }: { readonly mayBegin: boolean }): Config {
   const folder = folderWithoutRegistry(environment);
@@ -39,8 +39,8 @@ export function openConfigOfRegistry(environment: Environment, { mayBegin }: { r
 }
 
 /**
- * The configuration, with a data folder that is this user's and that only they can read. `writes`: for a command that makes or
- * migrates stores, whose disk must have the room. Throws `ConfigurationError`, before anything is made.
+ * Loads the configuration, with a data folder that this user owns and only they can read. `writes`: for a command that creates
+ * or migrates stores, whose disk must have enough space. Throws `ConfigurationError` before any file is created.
  */
 export function openConfig(environment: Environment, { writes = false } = {}): Config {
   const config = loadConfig(environment, ({ home, homeOwner, redis, databaseUrl, clickhouseUrl, roles }) => {

@@ -12,7 +12,7 @@ import { withRegistry } from "./with-registry.ts";
 const DAY_MS = 86_400_000;
 const SEED = 1;
 const PER_DAY = 1_000;
-/** A whole history is in memory while it is made. */
+/** The whole history is in memory while it is built. */
 const PER_DAY_MAX = 10_000;
 
 export interface DemoDataOptions {
@@ -22,7 +22,7 @@ export interface DemoDataOptions {
   readonly force?: boolean | undefined;
 }
 
-/** `waybill demo-data`: a month of events for tenants `demo-…`, so that dashboard and analysts have something to look at. */
+/** `waybill demo-data`: a month of events for tenants `demo-…`, for the dashboard and for analysts. */
 export async function demoData(config: () => Config, options: DemoDataOptions): Promise<number> {
   const request = requestFrom(options);
   const settings = config();
@@ -56,7 +56,7 @@ function requestFrom(options: DemoDataOptions): DemoRequest {
   const today = Math.floor(systemClock.nowMs() / DAY_MS) * DAY_MS;
   const untilMs = options.until === undefined ? today : Date.parse(`${options.until}T00:00:00Z`);
   const isDay = options.until === undefined || /^\d{4}-\d{2}-\d{2}$/.test(options.until);
-  // Events of the future would hold up the ids of real ones.
+  // Events of the future would block the ids of real ones.
   if (!isDay || !(untilMs <= today)) throw new UsageError("--until takes a day like 2026-11-01, today at the latest");
   return {
     seed: wholeNumber("--seed", options.seed, { otherwise: SEED, max: 2 ** 31 }),
@@ -66,7 +66,7 @@ function requestFrom(options: DemoDataOptions): DemoRequest {
   };
 }
 
-/** They would leave at once. */
+/** Refuses days whose events would expire at once. */
 function refuseExpired({ untilMs }: DemoRequest, { eventsKeptMonths }: Config): void {
   if (eventsKeptUntilMs(untilMs, eventsKeptMonths) > systemClock.nowMs()) return;
   throw new UsageError(`--until takes a day of the last ${eventsKeptMonths} months (EVENTS_KEPT_MONTHS)`);

@@ -11,8 +11,8 @@ import { called } from "./command-line.ts";
 const EXIT_FINDINGS = 1;
 
 /**
- * `waybill doctor`: looks at a running system and prints a line for each thing that needs somebody, with what to do, and one
- * for each that is well. Exit code 1 if anything needs somebody. Changes nothing.
+ * `waybill doctor`: inspects a running system and prints a line for each problem, with its remedy, and one for each healthy
+ * part. Exit code 1 if there is any problem. Makes no changes.
  */
 export async function doctor(config: Config, { asJson }: { readonly asJson: boolean }): Promise<number> {
   const providers = Object.entries(providerParts(config)).map(([part, look]) =>
@@ -31,7 +31,7 @@ export async function doctor(config: Config, { asJson }: { readonly asJson: bool
   return open.length === 0 ? 0 : EXIT_FINDINGS;
 }
 
-/** The start that holds the data folder has the engines: it looks by itself. */
+/** The process that holds the data folder has the engines, so it runs the checks itself. */
 async function beside({ home }: Config): Promise<readonly Finding[]> {
   try {
     // Our own server answers.

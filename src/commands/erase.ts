@@ -19,8 +19,8 @@ export interface EraseOptions {
 const EXIT_INCOMPLETE = 1;
 
 /**
- * `waybill erase --tenant T --recipient R`: prints what was erased as JSON. Exit code 1 if something is left: it is to be
- * repeated. Safe to repeat.
+ * `waybill erase --tenant T --recipient R`: prints the erased records as JSON. Exit code 1 if some are left and the command
+ * must be repeated. Safe to repeat.
  */
 export async function erase(config: () => Config, { tenant, recipient, suppress }: EraseOptions): Promise<number> {
   if (tenant === undefined || recipient === undefined) {
@@ -33,7 +33,7 @@ export async function erase(config: () => Config, { tenant, recipient, suppress 
   return isComplete ? 0 : EXIT_INCOMPLETE;
 }
 
-/** The start that holds the data folder has the queue. */
+/** The process that holds the data folder has the queue. */
 function run(config: Config, request: EraseRequest): Promise<Json> {
   const { redis } = config;
   if (hasEmbeddedStore(config) || redis === null)

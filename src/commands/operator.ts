@@ -74,11 +74,11 @@ function namesIn<T extends string>(option: string, text: string, known: readonly
   });
 }
 
-/** Creates it in the registry. If a server of ours holds that, asks the server, without loading what opens one. */
+/** Creates it in the registry, or through the server that holds the registry, without loading the code that opens one. */
 async function createAt(config: Config, creation: Creation): Promise<unknown> {
   if (config.databaseUrl !== null) return createHere(config, creation);
   const lock = FolderLock.tryAcquire(config.home);
-  // What is created has only values that JSON has.
+  // Creations contain only JSON values.
   if (lock === null) return runningStart(config.home).ask("create", creation as unknown as Json, () => undefined);
   try {
     return await createHere(config, creation);

@@ -15,16 +15,16 @@ export interface RestoreOptions {
   readonly source: string;
   /** The data folder, which must not exist or be empty. */
   readonly home: string;
-  /** What becomes of the jobs that were queued: `send` or `fail`. */
+  /** The fate of the queued jobs: `send` or `fail`. */
   readonly queued: string | undefined;
 }
 
 const EXIT_DECIDE = 1;
 
 /**
- * `waybill restore FILE-OR-FOLDER`: makes the data folder anew from a backup. Everything is checked, written beside the data
- * folder and opened before the folder gets its name, so a restore that fails or is killed leaves nothing behind that looks
- * like one.
+ * `waybill restore FILE-OR-FOLDER`: recreates the data folder from a backup. Everything is checked, written beside the data
+ * folder and opened before the folder gets its name, so a restore that fails or is killed never leaves an incomplete data
+ * folder.
  */
 export async function restore({ source, home, queued }: RestoreOptions): Promise<number> {
   if (queued !== undefined && queued !== "send" && queued !== "fail") {
@@ -118,7 +118,7 @@ function fileAt(source: string): string {
   return join(path, newest);
 }
 
-/** What a restore that was killed left beside the folder. */
+/** Removes the remains that a killed restore left beside the folder. */
 async function removeUnfinished(home: string): Promise<void> {
   const folder = dirname(home);
   const prefix = `${home.slice(folder.length).replace(/^\//, "")}.`;

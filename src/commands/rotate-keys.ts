@@ -9,8 +9,8 @@ import { requireSchema } from "../storage/postgres/migrate.ts";
 const EXIT_FAILURE = 1;
 
 /**
- * `waybill rotate-keys`, after MASTER_KEY got a new first key: seals with it everything that older keys sealed, and says when
- * these can go. Safe to repeat, and beside running servers.
+ * `waybill rotate-keys`, after MASTER_KEY got a new first key: reseals all secrets of older keys with it, and reports when
+ * these can be removed. Safe to repeat, and beside running servers.
  */
 export async function rotateAllKeys(config: Config): Promise<number> {
   const rotation = await rotate(config);

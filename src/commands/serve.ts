@@ -36,7 +36,7 @@ export async function serve(options: ServeOptions): Promise<number> {
     startApp({ channels: CHANNELS, config, telemetry, version, place }),
     signalled.then(() => null),
   ]);
-  // Asked to end before anything was accepted: what has been started ends with the process.
+  // Stopped before any request was accepted: the started parts end with the process.
   if (house === null) return 0;
   console.log(firstScreen(options, house, place));
   let code = 0;
@@ -67,7 +67,9 @@ function planPlace(config: Config): Place {
   return plan.api + plan.dispatcher === 0 ? { kind: "alone" } : { kind: "main", plan };
 }
 
-/** Children have the same limit, and at most the same needs, but for the stores. */
+/**
+ * Warns about a low limit of open files. Children have the same limit, and need at most as many files, except for the stores.
+ */
 function warnOfOpenFiles(config: Config, place: Place, telemetry: Telemetry): void {
   const roles = place.kind === "main" ? place.plan.mainRoles : config.roles;
   const doubt = openFilesDoubt({
@@ -128,7 +130,7 @@ function sandboxRow(config: Config): string {
 }
 
 const LOOPBACK = /^(?:127\.[\d.]+\/(?:[89]|[12]\d|3[0-2])|::1\/128)$/;
-/** Each takes the place of the sandbox's, but for the collector of traces, which has none. */
+/** Each replaces the sandbox's address, except for the trace collector, which has none. */
 const PROVIDER_ADDRESSES = [
   "smtpUrl",
   "whatsappApiUrl",
@@ -139,7 +141,7 @@ const PROVIDER_ADDRESSES = [
   "tracesUrl",
 ] as const;
 
-/** One row per process, with what runs there. */
+/** Returns one row per process, with its roles and parts. */
 function processRows(config: Config, { children }: App, place: Place): [string, string][] {
   if (place.kind !== "main") return [];
   const { mainRoles } = place.plan;

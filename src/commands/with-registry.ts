@@ -8,7 +8,7 @@ import { systemRandom } from "../runtime/system-random.ts";
 import { Vault } from "../storage/vault.ts";
 import { processTelemetry } from "./command-line.ts";
 
-/** For a command that no other process of ours can do: opens the registry itself. */
+/** Opens the registry for a command when no running process of ours holds it. */
 export async function withRegistry<T>(config: Config, act: (registry: OpenRegistry) => Promise<T>): Promise<T> {
   const database = await openDatabase(config, "leave");
   try {

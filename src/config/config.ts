@@ -14,10 +14,10 @@ type ValueOf<S extends Setting<unknown>> =
 /** The whole configuration, validated and frozen. Null stands for a setting that is unset and has no default. */
 export type Config = { readonly [K in keyof typeof SETTINGS]: ValueOf<(typeof SETTINGS)[K]> };
 
-/** A token of this length cannot be guessed over a network, however long somebody tries. */
+/** A token of this length cannot be guessed over a network, however long the attack lasts. */
 const PUBLIC_TOKEN_CHARS_MIN = 32;
 
-/** What is known before any secret is generated. */
+/** The values known before any secret is generated. */
 export type GivenConfig = Pick<Config, "home" | "homeOwner" | "redis" | "databaseUrl" | "clickhouseUrl" | "roles">;
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -53,31 +53,31 @@ export function loadConfig(environment: Environment, beforeMaking: (config: Give
   return deepFreeze(withConsequences(values as Config));
 }
 
-/** The settings as a table in Markdown, for the documentation. */
+/** Returns the settings as a table in Markdown, for the documentation. */
 export function configTable(): string {
   const settings = Object.values<Setting<unknown>>(SETTINGS);
   const rows = settings.map((setting) => `| \`${setting.name}\` | ${formatDefault(setting)} | ${setting.meaning} |`);
   return ["| name | default | meaning |", "|---|---|---|", ...rows].join("\n");
 }
 
-/** The data folder, without anything being made in it. Its default depends on the working directory. */
+/** Returns the data folder without creating files in it. Its default depends on the working directory. */
 export function readHome(environment: Environment): string {
   return resolve(readText(environment, SETTINGS.home) ?? SETTINGS.home.default);
 }
 
-/** The data folder in which the registry should be and is not. Null: it is there, or on a server. Makes nothing. */
+/** Returns the data folder that lacks the expected registry. Null: the registry exists, or is on a server. Creates no files. */
 export function folderWithoutRegistry(environment: Environment): string | null {
   const home = readHome(environment);
   const isOnServer = readText(environment, SETTINGS.databaseUrl) !== null;
   return isOnServer || existsSync(join(home, "postgres")) ? null : home;
 }
 
-/** Whether the folder was chosen, rather than looked for where the command is run. */
+/** Whether the folder is configured, rather than derived from the working directory. */
 export function isHomeChosen(environment: Environment): boolean {
   return readText(environment, SETTINGS.home) !== null;
 }
 
-/** Settings that work but should be changed: behind a proxy, others can reach a loopback address. */
+/** Returns warnings about settings that work but should be changed: behind a proxy, others can reach a loopback address. */
 export function doubtsAbout({ host, adminPort, publicUrl, roles, operatorToken }: Config): readonly string[] {
   // No proxy leads strangers to the operators' own listener.
   if (adminPort !== null) return [];
@@ -107,7 +107,7 @@ class SettingsReader {
     const { generated } = setting;
     if (generated === undefined) return null;
     const file = join(home, generated.file);
-    // In this order: a process that starts at the same time writes the secret before the data.
+    // The order matters: a process that starts at the same time writes the secret before the data.
     if (generated.keepsData && holdsData(home) && !holdsText(file)) {
       this.problems.push(
         `${setting.name} is unset and ${file} is ${existsSync(file) ? "empty" : "gone"}, but that folder holds data that was written with it; ` +
@@ -236,8 +236,9 @@ function readText(environment: Environment, setting: Setting<unknown>): string |
 }
 
 /**
- * The value as an error may show it: on one line, shortened, without a URL's user, password and query. A malformed URL can have
- * them in odd places, such as a password with a slash or a key with an @, so rather too much is left out.
+ * Returns the value in a form that errors may contain: on one line, shortened, without a URL's user, password and query. A
+ * malformed URL can have them in odd places, such as a password with a slash or a key with an @, so this removes too much
+ * rather than too little.
  */
 function shown(text: string): string {
   const harmless = text
@@ -247,7 +248,7 @@ function shown(text: string): string {
   return JSON.stringify(harmless.length > 100 ? `${harmless.slice(0, 100)}…` : harmless);
 }
 
-/** All of a URL, its scheme apart, or of what lacks one; a mailbox in brackets has no secret. */
+/** Matches all of a URL after its scheme, or a text without a scheme; a mailbox in brackets has no secret. */
 const BEFORE = /^(?:([A-Za-z][\w+.-]*:\/+)[^]*|[^<]*)/;
 
 function formatDefault(setting: Setting<unknown>): string {
@@ -256,7 +257,7 @@ function formatDefault(setting: Setting<unknown>): string {
 }
 
 function deepFreeze<T>(value: T): T {
-  // The bytes of a key cannot be frozen, but nothing writes to them.
+  // The bytes of a key cannot be frozen, but they are never written to.
   if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return value;
   for (const member of Object.values(value)) deepFreeze(member);
   return Object.freeze(value);

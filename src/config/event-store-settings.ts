@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { Setting } from "./setting.ts";
 import { matching, parseUrl, TOKEN_CHARS_MIN, wholeNumber } from "./values.ts";
 
-/** Where the event store is, how long it keeps its data, and who else may read it. */
+/** The event store's location, its retention, and its other readers. */
 export const EVENT_STORE_SETTINGS = {
   clickhouseUrl: {
     name: "CLICKHOUSE_URL",

@@ -4,7 +4,7 @@ import { ConfigurationError } from "../domain/errors.ts";
 import { hasCode } from "../domain/has-code.ts";
 
 /**
- * The same, parsed. What `parse` answers null for, and what it throws at, is refused.
+ * The same, parsed. A text for which `parse` returns null or throws is refused.
  *
  * @throws ConfigurationError that names the file.
  */
@@ -14,15 +14,15 @@ export function generatedAs<T>(file: string, generate: () => string, parse: (tex
   try {
     parsed = parse(text);
   } catch {
-    // A library refuses it.
+    // A library refused the text.
   }
   if (parsed !== null) return parsed;
   throw new ConfigurationError(`${file} is damaged: remove it, and it is made anew`);
 }
 
 /**
- * The secret kept in `file`. If there is none yet, `generate` makes it, and it is written to disk with mode 0600. Processes
- * that start at the same time get the same secret: the file appears complete or not at all, and the first process wins.
+ * Returns the secret in `file`. If there is none yet, it is generated and written to disk with mode 0600. Processes that start
+ * at the same time get the same secret: the file appears complete or not at all, and the first process wins.
  */
 export function generatedSecret(file: string, generate: () => string): string {
   const kept = read(file);

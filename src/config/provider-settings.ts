@@ -49,7 +49,7 @@ export const PROVIDER_SETTINGS = {
     name: "APPLE_CERTIFICATE",
     default: null,
     unset: "none; with the sandbox one that is made up",
-    // Somebody may have pasted the key here by mistake, so the error must not show it.
+    // A key may have been pasted here by mistake, so the error must not show the value.
     secret: true,
     meaning: "the platform's own Pass Type ID certificate, for tenants without one: PEM, or the path of a PEM file",
     ...pemText("CERTIFICATE"),
@@ -75,7 +75,7 @@ export const PROVIDER_SETTINGS = {
     name: "APPLE_WWDR",
     default: null,
     unset: "Apple's own that issued it",
-    // Somebody may have pasted the key here by mistake, so the error must not show it.
+    // A key may have been pasted here by mistake, so the error must not show the value.
     secret: true,
     meaning: "the intermediate certificate that issued it: PEM, or the path of a PEM file",
     ...pemText("CERTIFICATE"),

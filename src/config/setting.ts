@@ -8,7 +8,7 @@ export interface Setting<T> {
   parse(text: string): T | undefined;
   /** The text that replaces an unset variable. Null: no default. */
   readonly default: string | null;
-  /** What the documentation shows in place of a default. */
+  /** The documentation's text in place of a default. */
   readonly unset?: string;
   /** The value is never shown. */
   readonly secret?: true;
@@ -18,7 +18,7 @@ export interface Setting<T> {
     make(): string;
     /** Stored data is useless without it, so it is never regenerated beside existing data. */
     readonly keepsData?: true;
-    /** The key of another setting: if that is 0 or unset, nothing is generated and the value is null. */
+    /** The key of another setting: if that is 0 or unset, no secret is generated and the value is null. */
     readonly onlyWith?: string;
   };
 }

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import type { Setting } from "./setting.ts";
 import { hostOrAddress, wholeNumber } from "./values.ts";
 
-/** Where the role `smtp` takes mail. */
+/** Settings of the role `smtp`, which accepts mail. */
 export const SUBMISSION_SETTINGS = {
   submissionPort: {
     name: "SMTP_PORT",

@@ -29,7 +29,7 @@ function decodedText(text: string): string | undefined {
   }
 }
 
-/** OpenTelemetry's own environment variables, as far as Waybill follows them. */
+/** OpenTelemetry's own environment variables that Waybill supports. */
 export const TRACING_SETTINGS = {
   tracesUrl: {
     name: "OTEL_EXPORTER_OTLP_ENDPOINT",

@@ -5,11 +5,11 @@ import type { GoogleIssuer } from "../domain/channels/wallet.ts";
 import { isJsonObject } from "../domain/texts/json.ts";
 
 /*
- * Parses environment text into typed values. Each parser returns undefined for invalid text; the table of settings says what is
- * expected.
+ * Parses environment text into typed values. Each parser returns undefined for invalid text; the table of settings describes
+ * the valid form.
  */
 
-/** Where Redis is, in the form that the queue's connection takes. */
+/** The location of Redis, in the form of the queue's connection. */
 export type RedisLocation =
   | { readonly kind: "url"; readonly url: string }
   | { readonly kind: "cluster"; readonly urls: readonly string[] };
@@ -151,7 +151,7 @@ export function nameServer(text: string): string | undefined {
   return isHost && inRange(Number(port), 1, 65_535) !== undefined ? text : undefined;
 }
 
-/** Of one label or more, the last of which is no number: that would be a mistyped address. */
+/** Matches one label or more, the last of which is not a number: that would be a mistyped address. */
 const HOST_NAME = /^(?!(?:.*\.)?\d+$)[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/;
 
 function countBits(address: string): 0 | 32 | 128 {
@@ -196,7 +196,7 @@ function fileText(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8");
   } catch {
-    // Any reason will do: the setting's own error says what is expected.
+    // Any reason will do: the setting's own error describes the valid form.
     return undefined;
   }
 }

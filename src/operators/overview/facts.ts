@@ -7,7 +7,7 @@ import type { KnownStatuses } from "../../domain/process-status.ts";
 import type { ReadinessState } from "../../http/readiness.ts";
 
 export interface RateFacts {
-  /** Of the last hour. */
+  /** Rates of the last hour. */
   readonly minutes: readonly MinuteEvents[];
   /** Since the UTC day began. */
   readonly today: ReadonlyMap<EventType, number>;
