@@ -32,7 +32,7 @@ function generatedFrom({ paths, components }: ApiDocument): string {
   return [
     HEAD,
     ...types,
-    "/** What each operation takes and answers, by its name in the OpenAPI document. */",
+    "/** The input and the answer of each operation, by its name in the OpenAPI document. */",
     `export type Operations = {${operations.map(({ operation }) => operationType(operation)).join("")}};\n`,
     CALL,
     `export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {${calls.join("")}};`,

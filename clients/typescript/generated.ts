@@ -78,7 +78,7 @@ export type ErrorCode =
 export type Problem = {
   /** One of each code, relative to the server's address. */
   type: string;
-  /** What the code means. */
+  /** The meaning of the code. */
   title: string;
   status: number;
   /** The sentence of `error`. */
@@ -577,7 +577,7 @@ export type GoogleCarriedPass = {
   template_id?: null;
 };
 
-/** What is left out or null is the template's. */
+/** Absent and null members are the template's. */
 export type ApplePassPart = {
   /** Used once. An update cannot change it. */
   serial_number?: string | null;
@@ -759,7 +759,7 @@ export type ApplePassPart = {
   extra?: JsonObject | null;
 };
 
-/** What is left out or null is the template's; in `object_data`, null removes what the template says. */
+/** Absent and null members are the template's; in `object_data`, null removes the template's value. */
 export type GooglePassPart = {
   /** `<issuer_id>.<class_name>`, not another tenant's. */
   class_id?: string | null;
@@ -775,7 +775,7 @@ export type TemplateCarriedPass = {
   template_id: string;
   /** The template's, or left out. */
   pass_type?: "apple" | "google" | null;
-  /** What the template leaves open or says otherwise. */
+  /** The members that the template leaves open, or that differ from it. */
   pass_data?: (ApplePassPart | GooglePassPart) | null;
 };
 
@@ -826,12 +826,9 @@ export type EmailSend = {
    * message. Needs the permission allow_raw_html.
    */
   text?: string | null;
-  /**
-   * Further recipients, whom everybody sees. With `to_address` and `bcc` at most 50. Who is suppressed is left
-   * out.
-   */
+  /** Further recipients, visible to all. With `to_address` and `bcc` at most 50. Suppressed ones are left out. */
   cc?: readonly (string | { address: string; name?: string | null })[] | null;
-  /** Further recipients, whom nobody else sees. */
+  /** Further recipients, hidden from all others. */
   bcc?: readonly (string | { address: string; name?: string | null })[] | null;
   /** Where answers go; by default to the sender. */
   reply_to?:
@@ -847,8 +844,8 @@ export type EmailSend = {
    */
   headers?: { readonly [name: string]: string } | null;
   /**
-   * Without `opens` there is no pixel, without `clicks` links stay as they are. What is not said is as the
-   * template says, or the tenant, or true.
+   * Without `opens` there is no pixel, without `clicks` links stay as they are. Absent members are as in the
+   * template, or for the tenant, or true.
    */
   tracking?: {
     /** whether there is a pixel */
@@ -875,12 +872,12 @@ export type EmailSend = {
   /** Labels that the history is searched and summed by, each name once. Never put anybody's address here. */
   tags?: readonly { name: string; value: string }[] | null;
   /**
-   * What the message is about, by default what its template is about: 1 to 64 letters, digits, blanks and _ - . ,
-   * & + ' (at most 128 bytes), and begins with a letter or digit. Unsubscribing then ends messages on this topic
-   * alone. Compared without regard to case.
+   * The topic of the message, by default its template's: 1 to 64 letters, digits, blanks and _ - . , & + ' (at
+   * most 128 bytes), and begins with a letter or digit. Unsubscribing then ends messages on this topic alone.
+   * Compared without regard to case.
    */
   topic?: string | null;
-  /** What the placeholders of body and subject are filled from. */
+  /** Values for the placeholders of body and subject. */
   data?: JsonObject | null;
   pass?: CarriedPass | null;
   /**
@@ -925,12 +922,9 @@ export type EmailSendInBatch = {
    * message. Needs the permission allow_raw_html.
    */
   text?: string | null;
-  /**
-   * Further recipients, whom everybody sees. With `to_address` and `bcc` at most 50. Who is suppressed is left
-   * out.
-   */
+  /** Further recipients, visible to all. With `to_address` and `bcc` at most 50. Suppressed ones are left out. */
   cc?: readonly (string | { address: string; name?: string | null })[] | null;
-  /** Further recipients, whom nobody else sees. */
+  /** Further recipients, hidden from all others. */
   bcc?: readonly (string | { address: string; name?: string | null })[] | null;
   /** Where answers go; by default to the sender. */
   reply_to?:
@@ -946,8 +940,8 @@ export type EmailSendInBatch = {
    */
   headers?: { readonly [name: string]: string } | null;
   /**
-   * Without `opens` there is no pixel, without `clicks` links stay as they are. What is not said is as the
-   * template says, or the tenant, or true.
+   * Without `opens` there is no pixel, without `clicks` links stay as they are. Absent members are as in the
+   * template, or for the tenant, or true.
    */
   tracking?: {
     /** whether there is a pixel */
@@ -974,12 +968,12 @@ export type EmailSendInBatch = {
   /** Labels that the history is searched and summed by, each name once. Never put anybody's address here. */
   tags?: readonly { name: string; value: string }[] | null;
   /**
-   * What the message is about, by default what its template is about: 1 to 64 letters, digits, blanks and _ - . ,
-   * & + ' (at most 128 bytes), and begins with a letter or digit. Unsubscribing then ends messages on this topic
-   * alone. Compared without regard to case.
+   * The topic of the message, by default its template's: 1 to 64 letters, digits, blanks and _ - . , & + ' (at
+   * most 128 bytes), and begins with a letter or digit. Unsubscribing then ends messages on this topic alone.
+   * Compared without regard to case.
    */
   topic?: string | null;
-  /** What the placeholders of body and subject are filled from. */
+  /** Values for the placeholders of body and subject. */
   data?: JsonObject | null;
   /**
    * When it is to be sent, at most 30 days ahead: date, time and zone in ISO 8601. A time that is past or less
@@ -1019,10 +1013,10 @@ export type OperatorDomain = Domain & {
   created_at: string;
   /** The last verification. */
   checked_at: string | null;
-  /** What it found, record by record. */
+  /** Its findings, record by record. */
   checks: readonly {
     check: "return_path" | "spf" | "dkim" | "dmarc" | "smtp";
-    /** Unanswered: nobody could say at that moment, which changes no status. */
+    /** Unanswered: the check had no answer at that moment, which changes no status. */
     result: "passed" | "failed" | "unanswered";
     /** One sentence; null where it passed. */
     why: string | null;
@@ -1128,7 +1122,7 @@ export type ChatReaction = {
 
 export type ChatListSection = {
   rows: readonly {
-    /** What comes back when it is chosen; each has another. */
+    /** The value returned when it is chosen, unique in the list. */
     id: string;
     title: string;
     description?: string | null;
@@ -1145,7 +1139,7 @@ export type ChatInteractive =
       type: "button";
       body: string;
       buttons: readonly {
-        /** What comes back when it is pressed; each has another. */
+        /** The value returned when it is pressed, unique among the buttons. */
         id: string;
         title: string;
       }[];
@@ -1191,7 +1185,7 @@ export type ChatInteractive =
   | {
       type: "list";
       body: string;
-      /** What is written on the button that opens the list. */
+      /** The label of the button that opens the list. */
       button: string;
       /** With at most 10 rows in all. */
       sections: readonly ChatListSection[];
@@ -1201,7 +1195,7 @@ export type ChatInteractive =
   | {
       type: "cta_url";
       body: string;
-      /** What is written on the button. */
+      /** The button's label. */
       display_text: string;
       /** The https address that it opens; in a message with a `pass`, also the pass's link. */
       url: string;
@@ -1249,7 +1243,7 @@ export type ChatInteractive =
       body: string;
       /** The provider's id of the flow. */
       flow_id: string;
-      /** What is written on the button. */
+      /** The button's label. */
       flow_cta: string;
       header?:
         | (
@@ -1294,7 +1288,7 @@ export type ChatInteractive =
       flow_action?: "navigate" | "data_exchange" | null;
       /** The screen that it begins with. */
       screen?: string | null;
-      /** What that screen is filled with: up to 16 KiB. */
+      /** The data of that screen: up to 16 KiB. */
       data?: JsonObject | null;
       mode?: "published" | "draft" | null;
     }
@@ -1414,7 +1408,7 @@ export type ChatParams =
           };
     };
 
-/** What fills the template's header. It counts before the alias's. */
+/** The value for the template's header. It takes precedence over the alias's. */
 export type ChatHeader =
   | {
       type: "text";
@@ -1481,7 +1475,7 @@ export type ChatButton =
       sub_type: "flow";
       /** The flow's token. */
       value?: (string | number | boolean) | null;
-      /** What the flow's first screen is filled with: up to 16 KiB. */
+      /** The data of the flow's first screen: up to 16 KiB. */
       data?: JsonObject | null;
     }
   | {
@@ -1539,11 +1533,11 @@ export type ChatCard = {
         catalog_id?: string | null;
       };
   params?: ChatParams | null;
-  /** What fills the template's buttons; one entry a button at most. */
+  /** Values for the template's buttons; at most one entry per button. */
   buttons?: readonly ChatButton[] | null;
 };
 
-/** What fills a template that counts down to an offer's end. */
+/** Values for a template that counts down to an offer's end. */
 export type ChatOffer = {
   /** When the offer ends: date, time and zone in ISO 8601. */
   expires_at: string;
@@ -1569,9 +1563,9 @@ export type ChatSend = {
   language_code?: string | null;
   params?: ChatParams | null;
   header?: ChatHeader | null;
-  /** What fills the template's buttons; one entry a button at most. */
+  /** Values for the template's buttons; at most one entry per button. */
   buttons?: readonly ChatButton[] | null;
-  /** What fills the cards of a carousel, one entry a card. All cards have the same kind of header and of buttons. */
+  /** Values for the cards of a carousel, one entry per card. All cards have the same kind of header and of buttons. */
   cards?: readonly ChatCard[] | null;
   limited_time_offer?: ChatOffer | null;
   /**
@@ -1629,9 +1623,9 @@ export type ChatSendInBatch = {
   language_code?: string | null;
   params?: ChatParams | null;
   header?: ChatHeader | null;
-  /** What fills the template's buttons; one entry a button at most. */
+  /** Values for the template's buttons; at most one entry per button. */
   buttons?: readonly ChatButton[] | null;
-  /** What fills the cards of a carousel, one entry a card. All cards have the same kind of header and of buttons. */
+  /** Values for the cards of a carousel, one entry per card. All cards have the same kind of header and of buttons. */
   cards?: readonly ChatCard[] | null;
   limited_time_offer?: ChatOffer | null;
   /**
@@ -1663,7 +1657,7 @@ export type Alias = {
   meta_name: string;
   /** Null: the service's default, `es`. */
   language_code: string | null;
-  /** What each position holds. */
+  /** The meaning of each position. */
   params: readonly string[];
   header: {
     type: "image" | "video" | "document";
@@ -1717,7 +1711,7 @@ export type IncomingMessage = {
   /** The provider's id of the writer. */
   user_id: string | null;
   username: string | null;
-  /** What the writer calls itself. */
+  /** The writer's own name for itself. */
   name: string | null;
   /**
    * The provider's word: `text`, `image`, `button`, …; `account.updated` and `message.unknown` are parts of its
@@ -1796,7 +1790,7 @@ export type TemplatePassRequest = {
   template_id: string;
   /** The template's, or left out. */
   pass_type?: "apple" | "google" | null;
-  /** What the template leaves open or says otherwise. */
+  /** The members that the template leaves open, or that differ from it. */
   pass_data?: (ApplePassPart | GooglePassPart) | null;
   /**
    * When it is to be sent, at most 30 days ahead: date, time and zone in ISO 8601. A time that is past or less
@@ -1815,7 +1809,7 @@ export type UpdatingPass = {
   unchanged?: boolean;
 };
 
-/** What is left out stays as it is; null removes it. */
+/** Absent members stay unchanged; null removes one. */
 export type ApplePassChange = {
   /** Used once. An update cannot change it. */
   serial_number?: string;
@@ -1998,7 +1992,7 @@ export type ApplePassChange = {
 };
 
 /**
- * Members of the object stand in `object_data` or beside it. What is left out stays as it is; null removes it.
+ * Members of the object stand in `object_data` or beside it. Absent members stay unchanged; null removes one.
  * The ids and the kind cannot change.
  */
 export type GooglePassChange = {
@@ -2043,7 +2037,7 @@ export type GooglePassChange = {
 } & JsonObject;
 
 export type PassUpdate = {
-  /** What changes, as when it was created. */
+  /** The changes, in the form of its creation. */
   pass_data: ApplePassChange | GooglePassChange;
   /** Google: shown to the pass's holders. */
   notify_message?: string | null;
@@ -2091,7 +2085,7 @@ export type GoogleClassChange = { status: "created" | "updated"; class_id: strin
 
 export type GoogleImage = {
   sourceUri?: ({ uri: string } & JsonObject) | null;
-  /** Of an image that Google was given before, in place of the other. */
+  /** The id of an image that Google already has, in place of the other. */
   privateImageId?: string | null;
 } & JsonObject;
 
@@ -2235,7 +2229,7 @@ export type NewGoogleClass =
 export type EventTicketClassUpdate = {
   class_type: "eventTicket";
   /**
-   * What changes. An `EventTicketClass` of Google's REST API. `venue`, `dateTime` keep the members that are left
+   * The changes. An `EventTicketClass` of Google's REST API. `venue`, `dateTime` keep the members that are left
    * out.
    */
   class_data: {
@@ -2265,7 +2259,7 @@ export type EventTicketClassUpdate = {
 
 export type GenericClassUpdate = {
   class_type: "generic";
-  /** What changes. A `GenericClass` of Google's REST API. It has no `reviewStatus`. */
+  /** The changes. A `GenericClass` of Google's REST API. It has no `reviewStatus`. */
   class_data: {
     /** As in the address. */
     id?: string | null;
@@ -2274,7 +2268,7 @@ export type GenericClassUpdate = {
 
 export type LoyaltyClassUpdate = {
   class_type: "loyalty";
-  /** What changes. A `LoyaltyClass` of Google's REST API. */
+  /** The changes. A `LoyaltyClass` of Google's REST API. */
   class_data: {
     /** As in the address. */
     id?: string | null;
@@ -2291,7 +2285,7 @@ export type LoyaltyClassUpdate = {
 
 export type OfferClassUpdate = {
   class_type: "offer";
-  /** What changes. An `OfferClass` of Google's REST API. */
+  /** The changes. An `OfferClass` of Google's REST API. */
   class_data: {
     /** As in the address. */
     id?: string | null;
@@ -2310,7 +2304,7 @@ export type OfferClassUpdate = {
 
 export type GiftCardClassUpdate = {
   class_type: "giftCard";
-  /** What changes. A `GiftCardClass` of Google's REST API. */
+  /** The changes. A `GiftCardClass` of Google's REST API. */
   class_data: {
     /** As in the address. */
     id?: string | null;
@@ -2326,7 +2320,7 @@ export type GiftCardClassUpdate = {
 
 export type TransitClassUpdate = {
   class_type: "transit";
-  /** What changes. A `TransitClass` of Google's REST API. */
+  /** The changes. A `TransitClass` of Google's REST API. */
   class_data: {
     /** As in the address. */
     id?: string | null;
@@ -2349,7 +2343,7 @@ export type GoogleFlightHeaderChange = { carrier?: GoogleCarrier | null; flightN
 export type FlightClassUpdate = {
   class_type: "flight";
   /**
-   * What changes. A `FlightClass` of Google's REST API. `origin`, `destination`, `flightHeader` keep the members
+   * The changes. A `FlightClass` of Google's REST API. `origin`, `destination`, `flightHeader` keep the members
    * that are left out.
    */
   class_data: {
@@ -2428,11 +2422,11 @@ export type CanceledJob = { job_id: string; status: "suppressed" };
 
 export type PassResult = {
   pass_id: string;
-  /** Of an Apple pass: its file as it is now, in base64. */
+  /** For an Apple pass: its current file, in base64. */
   pkpass_base64?: string;
-  /** Of an Apple pass that came with a message: the public link to its file. */
+  /** For an Apple pass that came with a message: the public link to its file. */
   download_url?: string;
-  /** Of a Google pass: the link that saves it, as it is now. */
+  /** For a Google pass: the link that saves its current version. */
   save_link?: string;
 };
 
@@ -2440,7 +2434,7 @@ export type EmptyResult = { readonly [name: string]: undefined };
 
 export type FailedJobResult = {
   error: string;
-  /** Of an e-mail that the spam filter stopped. */
+  /** The score of an e-mail that the spam filter stopped. */
   spam_score?: number;
   /** The rules that made the spam score, highest first. */
   spam_rules?: readonly { rule: string; score: number; description: string }[];
@@ -2464,7 +2458,7 @@ export type Job =
   | {
       job_id: string;
       status: "success";
-      /** Of an e-mail or a chat message: empty, but for the pass that it carried. */
+      /** The result of an e-mail or a chat message: empty, except for the pass that it carried. */
       result: PassResult | EmptyResult;
     }
   | { job_id: string; status: "failed"; result: FailedJobResult }
@@ -2496,7 +2490,7 @@ export type BouncedResult = {
   code: number | null;
   /** Status code (RFC 3463), such as 5.1.1; null: none is known. */
   enhanced_code: string | null;
-  /** What the recipient's mail server said. */
+  /** The answer of the recipient's mail server. */
   diagnostic: string;
   /** The address in cc or bcc that it is about; absent: the message's `to_address`. */
   recipient?: string;
@@ -2619,7 +2613,7 @@ export type ListedJob = {
     | "other";
   /** The template that it was made from. */
   template?: string;
-  /** Of an e-mail: the part after the @. */
+  /** For an e-mail: the part after the @. */
   recipient_domain?: string;
   /** As it was sent with them. */
   tags?: readonly { name: string; value: string }[];
@@ -2636,13 +2630,13 @@ export type JobPage = {
 export type JobAttempt = {
   at: string;
   /**
-   * A snooze was a wait that cost no attempt. After an uncertain one nobody knows whether the mail server or
+   * A snooze was a wait that cost no attempt. After an uncertain one it is unknown whether the mail server or
    * provider has the message: it had all of it and did not answer.
    */
   outcome: "retry" | "snooze" | "uncertain" | "sent" | "failed";
   /** The mail server or provider that was asked. */
   relay?: string;
-  /** What it said, without the recipient; or why it was not asked. */
+  /** The reply, without the recipient; or why it was not asked. */
   reply?: string;
   /** How long it took, in milliseconds. */
   ms?: number;
@@ -2708,8 +2702,8 @@ export type OperatorJob = {
   attempts: number;
   created_at: string;
   /**
-   * What became of it, as far as it is known: a job with the status `success` is `sent`, or what was reported
-   * after that (`failed_later`: it was taken, and then given up). Of a message with copies, what is said of its
+   * The outcome, as far as it is known: a job with the status `success` is `sent`, or as reported after that
+   * (`failed_later`: it was accepted, and then given up). For a message with copies, the outcome of its
    * `to_address`.
    */
   outcome:
@@ -2742,7 +2736,7 @@ export type OperatorJob = {
     | "other";
   /** The template that it was made from. */
   template?: string;
-  /** Of an e-mail: the part after the @. */
+  /** For an e-mail: the part after the @. */
   recipient_domain?: string;
   /** As it was sent with them. */
   tags?: readonly { name: string; value: string }[];
@@ -2766,8 +2760,8 @@ export type JobHistory = {
   attempts: number;
   created_at: string;
   /**
-   * What became of it, as far as it is known: a job with the status `success` is `sent`, or what was reported
-   * after that (`failed_later`: it was taken, and then given up). Of a message with copies, what is said of its
+   * The outcome, as far as it is known: a job with the status `success` is `sent`, or as reported after that
+   * (`failed_later`: it was accepted, and then given up). For a message with copies, the outcome of its
    * `to_address`.
    */
   outcome:
@@ -2803,7 +2797,7 @@ export type JobHistory = {
     | "other";
   /** The template that it was made from. */
   template?: string;
-  /** Of an e-mail: the part after the @. */
+  /** For an e-mail: the part after the @. */
   recipient_domain?: string;
   /** As it was sent with them. */
   tags?: readonly { name: string; value: string }[];
@@ -2811,7 +2805,7 @@ export type JobHistory = {
 };
 
 export type FoundJob = {
-  /** Of the tenant that sent it. */
+  /** The tenant that sent it. */
   tenant_id: string;
   job_id: string;
   channel: "email" | "whatsapp" | "wallet";
@@ -2820,8 +2814,8 @@ export type FoundJob = {
   attempts: number;
   created_at: string;
   /**
-   * What became of it, as far as it is known: a job with the status `success` is `sent`, or what was reported
-   * after that (`failed_later`: it was taken, and then given up). Of a message with copies, what is said of its
+   * The outcome, as far as it is known: a job with the status `success` is `sent`, or as reported after that
+   * (`failed_later`: it was accepted, and then given up). For a message with copies, the outcome of its
    * `to_address`.
    */
   outcome:
@@ -2854,7 +2848,7 @@ export type FoundJob = {
     | "other";
   /** The template that it was made from. */
   template?: string;
-  /** Of an e-mail: the part after the @. */
+  /** For an e-mail: the part after the @. */
   recipient_domain?: string;
   /** As it was sent with them. */
   tags?: readonly { name: string; value: string }[];
@@ -2906,9 +2900,9 @@ export type WhatsappJobContent = {
   /** The provider's name of it. Absent: a message without one. */
   template?: string;
   language?: string;
-  /** Of the template's body, in order. */
+  /** Values for the template's body, in order. */
   parameters?: readonly (string | JsonObject)[];
-  /** Of the template's body, by name. */
+  /** Values for the template's body, by name. */
   named_parameters?: { readonly [name: string]: string | JsonObject };
   header?: JsonObject;
   buttons?: readonly JsonObject[];
@@ -2923,7 +2917,7 @@ export type WalletJobContent = {
   channel: "wallet";
   action: "create" | "update";
   pass_id: string;
-  /** Of the pass, when the job was accepted. */
+  /** The version of the pass when the job was accepted. */
   version: number;
   /** The pass's data, as they are now. */
   pass: JsonObject;
@@ -3059,25 +3053,28 @@ export type WebhookWithSecret = {
   status: "enabled" | "disabled";
   /** Null while it is enabled. */
   disabled_at: string | null;
-  /** `gone`: the receiver answered 410; `failing`: it took nothing for three days. */
+  /** `gone`: the receiver answered 410; `failing`: it accepted no call for three days. */
   disabled_reason: "gone" | "failing" | null;
   /** The first failed call since the last success; null: the last call succeeded. */
   failing_since: string | null;
-  /** When the call that failed is repeated; null: nothing waits to be repeated. */
+  /** When the failed call is repeated; null: no call waits to be repeated. */
   next_attempt_at: string | null;
   /** Why the last call failed. */
   last_error: string | null;
-  /** Everything through this event was told. */
+  /** The events through this one were delivered. */
   last_event_id: number;
   /**
-   * The events of the call that failed: those behind the first one, through the last. Nothing later is told before
-   * they are taken, or skipped by a replay behind `through_event_id`.
+   * The events of the call that failed: after the first id, through the last. Later events are delivered only once
+   * they are accepted, or skipped by a replay after `through_event_id`.
    */
   blocked_by: { after_event_id: number; through_event_id: number } | null;
-  /** What is still to be told again: the events behind the first one, through the last, and what came in that time. */
+  /**
+   * The events still to be replayed: after the first id, through the last, with messages that came in at that
+   * time.
+   */
   replay: { after_event_id: number; through_event_id: number } | null;
   created_at: string;
-  /** What calls are signed with. It is not shown again. */
+  /** The secret that signs calls. It is not shown again. */
   secret: string;
 };
 
@@ -3110,22 +3107,25 @@ export type Webhook = {
   status: "enabled" | "disabled";
   /** Null while it is enabled. */
   disabled_at: string | null;
-  /** `gone`: the receiver answered 410; `failing`: it took nothing for three days. */
+  /** `gone`: the receiver answered 410; `failing`: it accepted no call for three days. */
   disabled_reason: "gone" | "failing" | null;
   /** The first failed call since the last success; null: the last call succeeded. */
   failing_since: string | null;
-  /** When the call that failed is repeated; null: nothing waits to be repeated. */
+  /** When the failed call is repeated; null: no call waits to be repeated. */
   next_attempt_at: string | null;
   /** Why the last call failed. */
   last_error: string | null;
-  /** Everything through this event was told. */
+  /** The events through this one were delivered. */
   last_event_id: number;
   /**
-   * The events of the call that failed: those behind the first one, through the last. Nothing later is told before
-   * they are taken, or skipped by a replay behind `through_event_id`.
+   * The events of the call that failed: after the first id, through the last. Later events are delivered only once
+   * they are accepted, or skipped by a replay after `through_event_id`.
    */
   blocked_by: { after_event_id: number; through_event_id: number } | null;
-  /** What is still to be told again: the events behind the first one, through the last, and what came in that time. */
+  /**
+   * The events still to be replayed: after the first id, through the last, with messages that came in at that
+   * time.
+   */
   replay: { after_event_id: number; through_event_id: number } | null;
   created_at: string;
 };
@@ -3145,13 +3145,13 @@ export type WebhookAttempt = {
   last_event_id: number | null;
   /** Whether the receiver answered 2xx. */
   delivered: boolean;
-  /** Of the answer; null: there was none. */
+  /** The answer's status; null: there was no answer. */
   status: number | null;
   /** Why it counts as failed. */
   error: string | null;
-  /** Those of the call, without signatures. */
+  /** The headers of the call, without signatures. */
   request_headers: { readonly [name: string]: string };
-  /** The first 512 bytes of what the receiver said where it did not take the call. */
+  /** The first 512 bytes of the receiver's answer to a call that it refused. */
   answer: string | null;
   duration_ms: number;
 };
@@ -3252,7 +3252,7 @@ export type Key = {
   last_used_at: string | null;
   /** Null: it does not expire. */
   expires_at: string | null;
-  /** What it allows. */
+  /** The scopes of the key. */
   scopes: readonly ("send" | "read" | "manage")[];
 };
 
@@ -3267,7 +3267,7 @@ export type Template =
       text: string | null;
       /** Absent: none. */
       topic?: string;
-      /** Absent: the template says nothing of it. */
+      /** Absent: the template leaves it open. */
       tracking?: {
         /** whether there is a pixel */
         opens?: boolean;
@@ -3281,7 +3281,7 @@ export type Template =
       pass_type: "apple" | "google";
       /** Of passes of type apple; null: as the request says. */
       style: "eventTicket" | "boardingPass" | "coupon" | "storeCard" | "generic" | "posterGeneric" | null;
-      /** What requests leave out of theirs. */
+      /** The default for members that requests leave out. */
       pass_data: ApplePassPart | GooglePassPart;
     };
 
@@ -3477,7 +3477,7 @@ export type Erasure = {
 
 export type TenantDeletion = {
   id: string;
-  /** `deleted`: nothing is left but its id and what it is billed for. */
+  /** `deleted`: only its id and its bills are left. */
   state: "deleting" | "deleted";
   /** Jobs that are still ending. */
   unfinished: number;
@@ -3537,11 +3537,11 @@ export type AuditRow = {
   action: string;
   /** The tenant that the path names, or that called. */
   tenant: string | null;
-  /** What else the path names; of a recipient, the domain alone. */
+  /** The other parts that the path names; of a recipient, the domain alone. */
   target: string | null;
   /** `body` and `answer`: what was given and made. Members that may be secret have no value. */
   detail: JsonObject;
-  /** Of the answer; null: it is not known how the call ended. */
+  /** The answer's status; null: it is unknown how the call ended. */
   status: number | null;
   request_id: string;
   /**
@@ -3578,9 +3578,9 @@ export type Overview = {
     oldest_seconds: number | null;
     /** Age of the oldest event that the event store does not have; 0: it has all. */
     outbox_oldest_seconds: number | null;
-    /** Of a cluster, its fullest server. */
+    /** For a cluster, the memory of its fullest server. */
     redis_memory_bytes: number | null;
-    /** What it may use, or what its machine has. */
+    /** The memory that it may use, or that its machine has. */
     redis_memory_limit_bytes: number | null;
   };
   rates: {
@@ -3621,7 +3621,7 @@ export type Overview = {
     shards: number;
     /** By how much its event loop was late in the last seconds, at most. */
     loop_delay_ms: number;
-    /** Of the shards that it records; null: it records none. */
+    /** The lag of the shards that it records; null: it records none. */
     event_store_lag_seconds: number | null;
     /** Relays that it finds away; at most 50, those with the most waiting jobs. */
     breakers: readonly {
@@ -3651,7 +3651,7 @@ export type Overview = {
     severity: "page" | "ticket";
     title: string;
     detail: string;
-    /** The section of the runbook that tells what to do. */
+    /** The section of the runbook with the remedy. */
     runbook: string;
   }[];
 };
@@ -3682,7 +3682,7 @@ export type Ready = {
   away?: readonly {
     part: string;
     since: string;
-    /** Of relays: the server's last words, or what it did instead. */
+    /** For relays: the server's last words, or its failure to answer. */
     why?: string;
   }[];
 };
@@ -3696,12 +3696,12 @@ export type NotReady = {
   away?: readonly {
     part: string;
     since: string;
-    /** Of relays: the server's last words, or what it did instead. */
+    /** For relays: the server's last words, or its failure to answer. */
     why?: string;
   }[];
 };
 
-/** What each operation takes and answers, by its name in the OpenAPI document. */
+/** The input and the answer of each operation, by its name in the OpenAPI document. */
 export type Operations = {
   /**
    * Queue an e-mail. Content comes from a template (`template_id`) or from inline `html`. A message with a `pass`
@@ -3710,10 +3710,10 @@ export type Operations = {
   sendEmail: { body: EmailSend; answer: PendingJob };
   /**
    * Queue up to 1,000 e-mails. Each message is `defaults` with its own members in their place (`null` removes
-   * one), and is checked, counted and queued as a request of its own would be. What is wrong with one is an error
-   * of its index and stops no other; with what is beyond the plan's limits it is the same. An Idempotency-Key
-   * counts for the whole batch: a repeat queues what an earlier call did not come to, and gives the first answer
-   * again once there is one. Needs a key with the scope `send`.
+   * one), and is checked, counted and queued as a request of its own would be. A faulty message becomes an error
+   * of its index and does not stop the others; the same holds for messages beyond the plan's limits. An
+   * Idempotency-Key counts for the whole batch: a repeat queues the messages that an earlier call did not reach,
+   * and returns the first answer again once there is one. Needs a key with the scope `send`.
    */
   sendEmailBatch: { body: EmailSendBatch; answer: BatchAnswer };
   /** The tenant's sending domains. Needs a key with the scope `read`. */
@@ -3771,7 +3771,7 @@ export type Operations = {
     };
     answer: OperatorDomain;
   };
-  /** Forget a domain and its key: nothing can be sent from it any more. */
+  /** Forget a domain and its key: sends from it are refused. */
   deleteDomain: {
     path: {
       /** A tenant's id. */
@@ -3843,7 +3843,7 @@ export type Operations = {
    * (RFC 3464), a feedback report (RFC 5965) or a mail system's notice. It adds `bounced`, `failed` or
    * `complained` to the job whose message it returns, or whose return path it came to. The main recipient of one
    * that bounced or was complained of is suppressed where the returned message still has its unsubscribe link. Any
-   * other message reports nothing. Safe to repeat.
+   * other message is ignored. Safe to repeat.
    */
   takeMailReport: { body: string | Uint8Array<ArrayBuffer>; answer: MailReportsTaken };
   /** The tracking pixel: always the same picture, for an unknown token, too. */
@@ -3878,8 +3878,8 @@ export type Operations = {
     };
     query?: {
       /**
-       * What a button of the page stands for: topic, all, undo_topic, undo_all. Without one of these the reader leaves
-       * the message's topic, or altogether if it has none.
+       * The choice behind a button of the page: topic, all, undo_topic, undo_all. Without one of these the reader
+       * leaves the message's topic, or altogether if it has none.
        */
       choice?: string;
     };
@@ -3887,20 +3887,20 @@ export type Operations = {
     answer: ReadableStream<Uint8Array<ArrayBuffer>>;
   };
   /**
-   * Queue a chat message. A template that the provider has approved and what fills it, or an answer (text, media,
-   * a location, contacts, a reaction or an interactive message) to somebody who wrote to the sending number within
+   * Queue a chat message. A template that the provider has approved with its values, or an answer (text, media, a
+   * location, contacts, a reaction or an interactive message) to somebody who wrote to the sending number within
    * the last 24 hours. A message with a `pass` makes the pass first, for 1 token; a value that is
    * `{{.pass.save_link}}`, `{{.pass.save_token}}` (Google), `{{.pass.download_url}}`, `{{.pass.download_token}}`
-   * (Apple) or `{{.pass.pass_id}}` and nothing else has the pass's in its place. 202 means: on disk. 500 where
+   * (Apple) or `{{.pass.pass_id}}` alone is replaced by the pass's own value. 202 means: on disk. 500 where
    * neither the tenant nor the platform has credentials for the provider. Needs a key with the scope `send`.
    */
   sendWhatsapp: { body: ChatSend; answer: PendingJob };
   /**
    * Queue up to 1,000 chat messages. Each message is `defaults` with its own members in their place (`null`
-   * removes one), and is checked, counted and queued as a request of its own would be. What is wrong with one is
-   * an error of its index and stops no other; with what is beyond the plan's limits it is the same. An
-   * Idempotency-Key counts for the whole batch: a repeat queues what an earlier call did not come to, and gives
-   * the first answer again once there is one. Needs a key with the scope `send`.
+   * removes one), and is checked, counted and queued as a request of its own would be. A faulty message becomes an
+   * error of its index and does not stop the others; the same holds for messages beyond the plan's limits. An
+   * Idempotency-Key counts for the whole batch: a repeat queues the messages that an earlier call did not reach,
+   * and returns the first answer again once there is one. Needs a key with the scope `send`.
    */
   sendWhatsappBatch: { body: ChatSendBatch; answer: BatchAnswer };
   /** List a tenant's names for chat templates. */
@@ -4096,7 +4096,10 @@ export type Operations = {
     };
     answer: null;
   };
-  /** What people wrote to the numbers of the platform's business accounts, newest first; the newest ones are kept. */
+  /**
+   * List the messages that people wrote to the numbers of the platform's business accounts, newest first; the
+   * newest ones are kept.
+   */
   listIncomingMessages: {
     query?: {
       /** The `next_cursor` of the previous page. */
@@ -4149,9 +4152,9 @@ export type Operations = {
   /**
    * Change a pass, and tell the devices that have it. Fields are merged by their `key` (a Google object's text
    * modules by their `id`), every other key is replaced, null removes it. A field whose `value` is null is taken
-   * off, and one that is named in another group of fields moves there. An update that changes nothing makes no
-   * version and no push; an empty image changes nothing, and a pass cannot get more than 4 MiB of images. A field
-   * with `changeMessage` shows a banner, and so does `notify_message` for a Google pass. It costs nothing.
+   * off, and one that is named in another group of fields moves there. An update without a change makes no version
+   * and no push; an empty image leaves the present one, and a pass cannot get more than 4 MiB of images. A field
+   * with `changeMessage` shows a banner, and so does `notify_message` for a Google pass. It is free of charge.
    * Versions follow the order in which updates are accepted. Where a 429 says that the share of the queue is used
    * up, the pass may be changed already: repeat the request, and its holders are told. Needs a key with the scope
    * `send`.
@@ -4229,9 +4232,9 @@ export type Operations = {
     answer: GoogleClass;
   };
   /**
-   * Takes what Google tells of a pass: that somebody has saved it, or removed it. Signed by the protocol
+   * Receives Google's callbacks about a pass: that somebody has saved it, or removed it. Signed by the protocol
    * ECv2SigningOnly for the issuer of the object. Answered once it is on disk, and the tenant's wallet webhook is
-   * told; a callback whose `nonce` was taken before changes nothing. Safe to repeat.
+   * called; a callback with a known `nonce` has no effect. Safe to repeat.
    */
   takeGoogleCallback: { body: GoogleCallback; answer: GoogleCallbackReceived };
   /**
@@ -4286,10 +4289,10 @@ export type Operations = {
     };
     answer: ReadableStream<Uint8Array<ArrayBuffer>>;
   };
-  /** What a device complains of. */
+  /** Receives a device's complaints. */
   logDeviceComplaint: { body: { logs: readonly string[] }; answer: null };
   /**
-   * What the holder of a pass entered in its sign-up form. The tenant's webhooks hear of it as
+   * Receives what the holder of a pass entered in its sign-up form. The tenant's webhooks hear of it as
    * `pass.personalized`. Safe to repeat.
    */
   personalizePass: {
@@ -4302,7 +4305,10 @@ export type Operations = {
     body: {
       /** a text of at most 2048 characters without brackets, quotes and control characters */
       personalizationToken: string;
-      /** What was entered, such as `fullName`, `givenName`, `familyName`, `emailAddress`, `phoneNumber`, `postalCode`. */
+      /**
+       * The entered values, such as `fullName`, `givenName`, `familyName`, `emailAddress`, `phoneNumber`,
+       * `postalCode`.
+       */
       requiredPersonalizationInfo: JsonObject;
     };
     answer: ReadableStream<Uint8Array<ArrayBuffer>>;
@@ -4420,7 +4426,7 @@ export type Operations = {
     body: Reschedule;
     answer: ScheduledJob;
   };
-  /** What became of a job. Needs a key with the scope `read`. */
+  /** Show a job's status and result. Needs a key with the scope `read`. */
   getJob: {
     path: {
       /** The job_id that the send answered. */
@@ -4478,9 +4484,9 @@ export type Operations = {
     answer: JobPage;
   };
   /**
-   * Why a job waits, and how each of its tries ended. What only the delivering process knows (a pace, a mail
-   * server that is away) is missing if that process does not answer at once; `waits_for` is then `turn`. Needs a
-   * key with the scope `read`.
+   * Why a job waits, and how each of its tries ended. Reasons known to the delivering process alone (a pace, an
+   * unavailable mail server) are missing if that process does not answer at once; `waits_for` is then `turn`.
+   * Needs a key with the scope `read`.
    */
   explainJob: {
     path: {
@@ -4552,9 +4558,9 @@ export type Operations = {
     answer: FoundJobPage;
   };
   /**
-   * Try a failed job again. Under its id, with the list of its tries before it. What it is to send is kept for
-   * seven days after its failure, if it is not too much. A wallet pass costs its token again, and so does one that
-   * a message carries.
+   * Try a failed job again. Under the same id, with the list of its earlier tries. Its content is kept for seven
+   * days after its failure, if it is not too large. A wallet pass costs its token again, and so does one that a
+   * message carries.
    */
   retryJob: {
     path: {
@@ -4590,8 +4596,8 @@ export type Operations = {
     answer: RetryCount | RetriedJobs;
   };
   /**
-   * What a job is to send. Of a job that has not ended, or that failed in the last seven days, as it would be sent
-   * now. It is personal data: the call needs the role `write`, and the audit log has it.
+   * Show a job's content. For an unfinished job, or one that failed in the last seven days, as it would be sent
+   * now. It is personal data: the call needs the role `write`, and is audited.
    */
   getJobContent: {
     path: {
@@ -4633,7 +4639,7 @@ export type Operations = {
     answer: EventPage;
   };
   /**
-   * Have an address told of events. It is told of the events from now on. The answer has the secret that calls are
+   * Register an address for events. It receives the events from now on. The answer has the secret that calls are
    * signed with (Standard Webhooks), which is not shown again. Needs a key with the scope `manage`.
    */
   createWebhook: {
@@ -4742,8 +4748,8 @@ export type Operations = {
     answer: WebhookWithSecret;
   };
   /**
-   * Call a webhook now. With a signed `webhook.test` that stands for no event, beside the order of events and also
-   * while the webhook is disabled. Changes nothing but the log. Needs a key with the scope `manage`.
+   * Call a webhook now. With a signed `webhook.test` in place of an event, outside the order of events and also
+   * while the webhook is disabled. Only the log changes. Needs a key with the scope `manage`.
    */
   testWebhook: {
     path: {
@@ -4753,13 +4759,13 @@ export type Operations = {
     answer: WebhookAttempt;
   };
   /**
-   * Tell events again. Those of a span of time (`from` and, if not until now, `to`), or everything behind an event
+   * Deliver events again. The events of a span of time (`from` and, if not until now, `to`), or all after an event
    * (`after_event_id`), as the webhook selects them now, and messages that came in at that time. A span comes
-   * first, in its order and under the ids that it had; then it goes on where it was, and `replay` says how far it
-   * is. Up to now, the webhook's own place moves back, and there is no `replay`. An `after_event_id` ahead of that
-   * place skips what lies between, such as an event that the receiver cannot take (`blocked_by`), and the webhook
-   * is called at once. Another replay takes the place of one that has not ended. Needs a key with the scope
-   * `manage`.
+   * first, in its order and under its original ids; then the webhook resumes where it was, and `replay` shows the
+   * progress. Up to now, the webhook's own position moves back, and there is no `replay`. An `after_event_id`
+   * ahead of that position skips what lies between, such as an event that the receiver cannot process
+   * (`blocked_by`), and the webhook is called at once. Another replay replaces one that has not ended. Needs a key
+   * with the scope `manage`.
    */
   replayWebhookEvents: {
     path: {
@@ -4814,7 +4820,7 @@ export type Operations = {
   getMetrics: {
     query: {
       /**
-       * What to show, with commas between: sent, delivered, read, opened, clicked, bounced, complained, failed,
+       * The metrics to show, separated by commas: sent, delivered, read, opened, clicked, bounced, complained, failed,
        * suppressed, machine_opened, machine_clicked, delivery_rate, open_rate, click_rate, read_rate, bounce_rate,
        * complaint_rate. Without it: all.
        */
@@ -4849,7 +4855,7 @@ export type Operations = {
       to: string;
       /** A tenant's id, also of one that was deleted; all tenants without it. */
       tenant?: string;
-      /** What the file is. */
+      /** The format of the file. */
       format?: "ndjson" | "csv" | "parquet";
     };
     answer: ReadableStream<Uint8Array<ArrayBuffer>>;
@@ -4935,8 +4941,8 @@ export type Operations = {
   /**
    * Delete a tenant for good. Its keys are refused from the answer on, elsewhere within a second. Then everything
    * that it has is removed in the background: jobs, history, templates, credentials, domains, passes, devices,
-   * webhooks, suppressions. What it is billed for stays, and its id is not given out again. Repeat the call to see
-   * how far it is.
+   * webhooks, suppressions. Its bills stay, and its id is not given out again. Repeat the call to see how far it
+   * is.
    */
   deleteTenant: {
     path: {
@@ -4979,8 +4985,8 @@ export type Operations = {
     answer: Tenant;
   };
   /**
-   * Refuse a tenant's new sends. They are answered with 403; operators can still test its templates. What was
-   * accepted is delivered.
+   * Refuse a tenant's new sends. They are answered with 403; operators can still test its templates. Accepted
+   * messages are still delivered.
    */
   holdTenant: {
     path: {
@@ -5105,7 +5111,7 @@ export type Operations = {
     path: {
       /** A tenant's id. */
       id: string;
-      /** The template's slug: what `template_id` names. */
+      /** The template's slug, for `template_id`. */
       slug: string;
     };
     body:
@@ -5151,7 +5157,7 @@ export type Operations = {
     path: {
       /** A tenant's id. */
       id: string;
-      /** The template's slug: what `template_id` names. */
+      /** The template's slug, for `template_id`. */
       slug: string;
     };
     answer: Template;
@@ -5161,7 +5167,7 @@ export type Operations = {
     path: {
       /** A tenant's id. */
       id: string;
-      /** The template's slug: what `template_id` names. */
+      /** The template's slug, for `template_id`. */
       slug: string;
     };
     answer: null;
@@ -5169,7 +5175,7 @@ export type Operations = {
   /** Create or replace a template of an e-mail or a pass. Needs a key with the scope `manage`. */
   putOwnTemplate: {
     path: {
-      /** The template's slug: what `template_id` names. */
+      /** The template's slug, for `template_id`. */
       slug: string;
     };
     body:
@@ -5213,7 +5219,7 @@ export type Operations = {
   /** One template. Needs a key with the scope `read`. */
   getOwnTemplate: {
     path: {
-      /** The template's slug: what `template_id` names. */
+      /** The template's slug, for `template_id`. */
       slug: string;
     };
     answer: Template;
@@ -5221,17 +5227,17 @@ export type Operations = {
   /** Delete a template. Needs a key with the scope `manage`. */
   deleteOwnTemplate: {
     path: {
-      /** The template's slug: what `template_id` names. */
+      /** The template's slug, for `template_id`. */
       slug: string;
     };
     answer: null;
   };
-  /** What a template makes of the given values; nothing is sent or stored. */
+  /** Preview a template with the given values, without sending or storing. */
   previewTemplate: {
     path: {
       /** A tenant's id. */
       id: string;
-      /** The template's slug: what `template_id` names. */
+      /** The template's slug, for `template_id`. */
       slug: string;
     };
     body: {
@@ -5240,10 +5246,10 @@ export type Operations = {
     };
     answer: TemplatePreview;
   };
-  /** What a template makes of the given values; nothing is sent or stored. Needs a key with the scope `read`. */
+  /** Preview a template with the given values, without sending or storing. Needs a key with the scope `read`. */
   previewOwnTemplate: {
     path: {
-      /** The template's slug: what `template_id` names. */
+      /** The template's slug, for `template_id`. */
       slug: string;
     };
     body: {
@@ -5260,7 +5266,7 @@ export type Operations = {
     path: {
       /** A tenant's id. */
       id: string;
-      /** The template's slug: what `template_id` names. */
+      /** The template's slug, for `template_id`. */
       slug: string;
     };
     body: {
@@ -5272,7 +5278,7 @@ export type Operations = {
       to_address: string;
       /** The recipient's display name. */
       to_name?: string | null;
-      /** What the placeholders of body and subject are filled from. */
+      /** Values for the placeholders of body and subject. */
       data?: JsonObject | null;
     };
     answer: PendingJob;
@@ -5284,7 +5290,7 @@ export type Operations = {
    */
   testOwnTemplate: {
     path: {
-      /** The template's slug: what `template_id` names. */
+      /** The template's slug, for `template_id`. */
       slug: string;
     };
     body: {
@@ -5296,7 +5302,7 @@ export type Operations = {
       to_address: string;
       /** The recipient's display name. */
       to_name?: string | null;
-      /** What the placeholders of body and subject are filled from. */
+      /** Values for the placeholders of body and subject. */
       data?: JsonObject | null;
     };
     answer: PendingJob;
@@ -5355,7 +5361,7 @@ export type Operations = {
       from?: string;
       /** Last month; by default this one. At most 36 months in all. */
       to?: string;
-      /** By default what `Accept` asks for. */
+      /** By default as `Accept` requests. */
       format?: "json" | "csv";
     };
     answer: TenantUsage;
@@ -5372,7 +5378,7 @@ export type Operations = {
     query?: {
       /** By default this one. */
       month?: string;
-      /** By default what `Accept` asks for. */
+      /** By default as `Accept` requests. */
       format?: "json" | "csv";
       /** The `next_cursor` of the previous page. */
       cursor?: string;
@@ -5409,7 +5415,7 @@ export type Operations = {
     };
     answer: SuppressionPage;
   };
-  /** Send nothing to this address any more. */
+  /** Suppress an address: no message is sent to it any more. */
   putSuppression: {
     path: {
       /** A tenant's id. */
@@ -5457,8 +5463,8 @@ export type Operations = {
     answer: null;
   };
   /**
-   * Send nothing to this address any more. A tenant adds up to 1,000,000 addresses, beside those that recipients
-   * and bounces do. Needs a key with the scope `manage`.
+   * Suppress an address: no message is sent to it any more. A tenant adds up to 1,000,000 addresses, beside those
+   * that recipients and bounces do. Needs a key with the scope `manage`.
    */
   putOwnSuppression: {
     path: {
@@ -5501,10 +5507,9 @@ export type Operations = {
     answer: null;
   };
   /**
-   * Erase a recipient. Takes the recipient out of the queue, the history, the list of suppressions, where a keyed
-   * hash stays (who was not to be sent to is not sent to), and the sandbox, whichever tenant wrote there. Counts
-   * and sums stay, and so do passes, what people wrote, and what nobody can read (docs/privacy.md). Safe to
-   * repeat.
+   * Erase a recipient. Erases the recipient from the queue, the history, the list of suppressions, where a keyed
+   * hash keeps a suppression in force, and the sandbox, for all tenants. Counts and sums stay, and so do passes,
+   * messages that people wrote, and data that cannot be read (docs/privacy.md). Safe to repeat.
    */
   eraseRecipient: {
     path: {
@@ -5573,16 +5578,16 @@ export type Operations = {
     };
     answer: null;
   };
-  /** Who calls. */
+  /** Show the calling operator. */
   getSession: { answer: Session };
   /** End the session in this browser. */
   signOut: { answer: null };
   /**
-   * What operators changed, and tenants themselves, newest first, of the last 400 days. One row for each call of
-   * an operator that is no read, whatever came of it, and for each change that a tenant made of what is kept for
-   * it (keys, templates, webhooks, …). These have no row: calls refused for their token or role, a tenant's calls
-   * that were refused before they did anything, sign-ins, verifications of a domain, and `POST
-   * /dash/api/mail-reports`. Of a tenant's own calls, 10,000 a day and process have a row each, and 100 of those
+   * List the changes by operators and by tenants themselves, newest first, of the last 400 days. One row for each
+   * call of an operator that is not a read, whatever its result, and for each change that a tenant made to its
+   * data (keys, templates, webhooks, …). These have no row: calls refused for their token or role, a tenant's
+   * calls that were refused before they did anything, sign-ins, verifications of a domain, and `POST
+   * /dash/api/mail-reports`. A tenant's own calls have a row each, up to 10,000 per day and process, and up to 100
    * that were refused; further ones are counted in one row for each operation and status (`calls`).
    */
   listAudit: {
@@ -5615,7 +5620,7 @@ export type Operations = {
    * lives.
    */
   followOverview: { answer: ReadableStream<Uint8Array<ArrayBuffer>> };
-  /** What the sandbox received, newest first. */
+  /** List the messages that the sandbox received, newest first. */
   listSandboxMessages: {
     query?: {
       /** Only to this address. */
@@ -5625,7 +5630,7 @@ export type Operations = {
     };
     answer: SandboxMessages;
   };
-  /** What devices complained of to this process, newest first. */
+  /** List the complaints of devices to this process, newest first. */
   listDeviceComplaints: {
     query?: {
       /** At most this many; above 500 counts as 500. */
@@ -5676,7 +5681,7 @@ export type Operations = {
 export type Call = {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   readonly path: string;
-  /** Whether to repeat it when nobody knows whether it had an effect: yes, with an Idempotency-Key, or no. */
+  /** Whether to repeat it when its effect is unknown: yes, with an Idempotency-Key, or no. */
   readonly repeat: "safe" | "with_key" | "unsafe";
   /** The media type of its body, if that is not JSON. */
   readonly sends?: string;

@@ -22,8 +22,8 @@ export type JobOutcome = (typeof JOB_OUTCOMES)[number];
 
 export const OutcomeSchema = enumSchema(
   JOB_OUTCOMES,
-  "What became of it, as far as it is known: a job with the status `success` is `sent`, or what was reported after that " +
-    "(`failed_later`: it was taken, and then given up). Of a message with copies, what is said of its `to_address`.",
+  "The outcome, as far as it is known: a job with the status `success` is `sent`, or as reported after that " +
+    "(`failed_later`: it was accepted, and then given up). For a message with copies, the outcome of its `to_address`.",
 );
 
 /** The first reported type in this order counts. */

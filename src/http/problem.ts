@@ -25,7 +25,7 @@ export const ParamName = Type.String({
 export const Problem = Type.Object(
   {
     type: Type.String({ description: "One of each code, relative to the server's address." }),
-    title: Type.String({ description: "What the code means." }),
+    title: Type.String({ description: "The meaning of the code." }),
     status: Type.Integer(),
     detail: Type.String({ description: "The sentence of `error`." }),
     code: ErrorCodeName,

@@ -17,7 +17,7 @@ const AwayParts = Type.Array(
   Type.Object({
     part: Type.String(),
     since: Timestamp,
-    why: Type.Optional(Type.String({ description: "Of relays: the server's last words, or what it did instead." })),
+    why: Type.Optional(Type.String({ description: "For relays: the server's last words, or its failure to answer." })),
   }),
   { description: "All parts that are away, including those that the process can do without. Left out while none is." },
 );

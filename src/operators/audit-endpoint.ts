@@ -18,14 +18,14 @@ const AuditRow = Type.Object(
     operator: Type.String({ description: "The operator's name at that time, or the id of the tenant's key." }),
     action: Type.String({ description: "The call's operationId in this document." }),
     tenant: orNull("The tenant that the path names, or that called."),
-    target: orNull("What else the path names; of a recipient, the domain alone."),
+    target: orNull("The other parts that the path names; of a recipient, the domain alone."),
     detail: Type.Unsafe<JsonObject>({
       type: "object",
       additionalProperties: true,
       description: "`body` and `answer`: what was given and made. Members that may be secret have no value.",
     }),
     status: Type.Union([Type.Integer(), Type.Null()], {
-      description: "Of the answer; null: it is not known how the call ended.",
+      description: "The answer's status; null: it is unknown how the call ended.",
     }),
     request_id: Type.String(),
     calls: Type.Integer({
@@ -93,12 +93,12 @@ export function auditEndpoint({ audit }: { readonly audit: Pick<AuditRepository,
     name: "operator",
     operation: "listAudit",
     tag: "Operators",
-    summary: "What operators changed, and tenants themselves, newest first, of the last 400 days",
+    summary: "List the changes by operators and by tenants themselves, newest first, of the last 400 days",
     description:
-      "One row for each call of an operator that is no read, whatever came of it, and for each change that a tenant made of what " +
-      "is kept for it (keys, templates, webhooks, …). These have no row: calls refused for their token or role, a " +
+      "One row for each call of an operator that is not a read, whatever its result, and for each change that a tenant made to " +
+      "its data (keys, templates, webhooks, …). These have no row: calls refused for their token or role, a " +
       "tenant's calls that were refused before they did anything, sign-ins, verifications of a domain, and " +
-      "`POST /dash/api/mail-reports`. Of a tenant's own calls, 10,000 a day and process have a row each, and 100 of those that were " +
+      "`POST /dash/api/mail-reports`. A tenant's own calls have a row each, up to 10,000 per day and process, and up to 100 that were " +
       "refused; further ones are counted in one row for each operation and status (`calls`).",
     query: {
       operator: nameParameter("operator", "Only of the operator of this name."),

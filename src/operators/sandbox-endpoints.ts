@@ -62,7 +62,7 @@ export function sandboxEndpoints(
       name: "operator",
       operation: "listSandboxMessages",
       tag: "Sandbox",
-      summary: "What the sandbox received, newest first",
+      summary: "List the messages that the sandbox received, newest first",
       caller: "operator",
       query: { to: toParameter, limit: limited },
       answers: {
@@ -85,7 +85,7 @@ export function sandboxEndpoints(
       name: "operator",
       operation: "listDeviceComplaints",
       tag: "Sandbox",
-      summary: "What devices complained of to this process, newest first",
+      summary: "List the complaints of devices to this process, newest first",
       caller: "operator",
       query: { limit: limited },
       answers: {

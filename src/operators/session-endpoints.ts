@@ -90,7 +90,7 @@ function whoEndpoint(): Endpoint {
     ...COMMON,
     method: "GET",
     operation: "getSession",
-    summary: "Who calls",
+    summary: "Show the calling operator",
     answers: { 200: { description: "The operator.", schema: Session, examples: [{ name: "ann", role: "write" }] } },
     async handle({ exchange: { operator } }) {
       if (operator === null) throw new Error("an operator's call has no operator");

@@ -115,20 +115,20 @@ function shownMembers(channels: readonly ChannelName[]) {
     status: enumSchema(["enabled", "disabled"]),
     disabled_at: nullable(Timestamp, "Null while it is enabled."),
     disabled_reason: Type.Union([enumSchema(DISABLED_REASONS), Type.Null()], {
-      description: "`gone`: the receiver answered 410; `failing`: it took nothing for three days.",
+      description: "`gone`: the receiver answered 410; `failing`: it accepted no call for three days.",
     }),
     failing_since: nullable(Timestamp, "The first failed call since the last success; null: the last call succeeded."),
-    next_attempt_at: nullable(Timestamp, "When the call that failed is repeated; null: nothing waits to be repeated."),
+    next_attempt_at: nullable(Timestamp, "When the failed call is repeated; null: no call waits to be repeated."),
     last_error: Type.Union([Type.String(), Type.Null()], { description: "Why the last call failed." }),
-    last_event_id: Type.Integer({ format: "int64", description: "Everything through this event was told." }),
+    last_event_id: Type.Integer({ format: "int64", description: "The events through this one were delivered." }),
     blocked_by: Type.Union([Type.Object({ after_event_id: EventId, through_event_id: EventId }), Type.Null()], {
       description:
-        "The events of the call that failed: those behind the first one, through the last. Nothing later is told before they are " +
-        "taken, or skipped by a replay behind `through_event_id`.",
+        "The events of the call that failed: after the first id, through the last. Later events are delivered only once they are " +
+        "accepted, or skipped by a replay after `through_event_id`.",
     }),
     replay: Type.Union([Type.Object({ after_event_id: EventId, through_event_id: EventId }), Type.Null()], {
       description:
-        "What is still to be told again: the events behind the first one, through the last, and what came in that time.",
+        "The events still to be replayed: after the first id, through the last, with messages that came in at that time.",
     }),
     created_at: Timestamp,
   };
@@ -141,7 +141,7 @@ export function webhookSchemas(channels: readonly ChannelName[]) {
     Webhook: Shown,
     WebhookList: listSchema("WebhookList", "webhooks", Shown),
     WebhookWithSecret: Type.Object(
-      { ...members, secret: Type.String({ description: "What calls are signed with. It is not shown again." }) },
+      { ...members, secret: Type.String({ description: "The secret that signs calls. It is not shown again." }) },
       { $id: "WebhookWithSecret" },
     ),
   };
@@ -156,12 +156,14 @@ const AttemptSchema = Type.Object(
     first_event_id: nullable(EventId, "Null: the call had no events."),
     last_event_id: nullable(EventId, "Null: the call had no events."),
     delivered: Type.Boolean({ description: "Whether the receiver answered 2xx." }),
-    status: Type.Union([Type.Integer(), Type.Null()], { description: "Of the answer; null: there was none." }),
+    status: Type.Union([Type.Integer(), Type.Null()], {
+      description: "The answer's status; null: there was no answer.",
+    }),
     error: Type.Union([Type.String(), Type.Null()], { description: "Why it counts as failed." }),
     request_headers: Type.Record(Type.String(), Type.String(), {
-      description: "Those of the call, without signatures.",
+      description: "The headers of the call, without signatures.",
     }),
-    answer: nullable(Type.String(), "The first 512 bytes of what the receiver said where it did not take the call."),
+    answer: nullable(Type.String(), "The first 512 bytes of the receiver's answer to a call that it refused."),
     duration_ms: Type.Integer(),
   },
   { $id: "WebhookAttempt" },

@@ -94,9 +94,9 @@ function createWebhook(
     method: "POST",
     path: "/v1/webhooks",
     operation: "createWebhook",
-    summary: "Have an address told of events",
+    summary: "Register an address for events",
     description:
-      "It is told of the events from now on. The answer has the secret that calls are signed with (Standard Webhooks), which is " +
+      "It receives the events from now on. The answer has the secret that calls are signed with (Standard Webhooks), which is " +
       "not shown again.",
     body: { schema: body.documented },
     answers: {
@@ -228,8 +228,8 @@ function testWebhook({ webhooks }: WebhookEndpointPorts): Endpoint {
     operation: "testWebhook",
     summary: "Call a webhook now",
     description:
-      "With a signed `webhook.test` that stands for no event, beside the order of events and also while the webhook is " +
-      "disabled. Changes nothing but the log.",
+      "With a signed `webhook.test` in place of an event, outside the order of events and also while the webhook is " +
+      "disabled. Only the log changes.",
     params,
     answers: {
       200: {
@@ -267,13 +267,13 @@ function replayEvents({ registry, clock }: WebhookEndpointPorts, { Webhook }: Sc
     path: `${PATH}/replay`,
     operation: "replayWebhookEvents",
     audit: { body: ["from", "to", "after_event_id"] },
-    summary: "Tell events again",
+    summary: "Deliver events again",
     description:
-      "Those of a span of time (`from` and, if not until now, `to`), or everything behind an event (`after_event_id`), as " +
-      "the webhook selects them now, and messages that came in at that time. A span comes first, in its order and under the ids that it had; then it goes on where it was, and `replay` says how far it is. Up to " +
-      "now, the webhook's own place moves back, and there is no `replay`. An `after_event_id` ahead of that place skips what lies " +
-      "between, such as an event that the receiver cannot take (`blocked_by`), and the webhook is called at once. " +
-      "Another replay takes the place of one that has not ended.",
+      "The events of a span of time (`from` and, if not until now, `to`), or all after an event (`after_event_id`), as " +
+      "the webhook selects them now, and messages that came in at that time. A span comes first, in its order and under its original ids; then the webhook resumes where it was, and `replay` shows the progress. Up to " +
+      "now, the webhook's own position moves back, and there is no `replay`. An `after_event_id` ahead of that position skips what lies " +
+      "between, such as an event that the receiver cannot process (`blocked_by`), and the webhook is called at once. " +
+      "Another replay replaces one that has not ended.",
     params,
     body: { schema: body.documented },
     answers: { 202: { description: "The webhook as it is now.", schema: Webhook, examples: [EXAMPLE_WEBHOOK] } },

@@ -2605,10 +2605,10 @@ class Operations(Caller):
         timeout: float | None = None,
     ) -> BatchAnswer:
         """Queue up to 1,000 e-mails. Each message is `defaults` with its own members in their place (`null` removes
-        one), and is checked, counted and queued as a request of its own would be. What is wrong with one is an
-        error of its index and stops no other; with what is beyond the plan's limits it is the same. An
-        Idempotency-Key counts for the whole batch: a repeat queues what an earlier call did not come to, and gives
-        the first answer again once there is one. Needs a key with the scope `send`.
+        one), and is checked, counted and queued as a request of its own would be. A faulty message becomes an error
+        of its index and does not stop the others; the same holds for messages beyond the plan's limits. An
+        Idempotency-Key counts for the whole batch: a repeat queues the messages that an earlier call did not reach,
+        and returns the first answer again once there is one. Needs a key with the scope `send`.
         """
         answer: BatchAnswer = self._call(
             "POST",
@@ -2675,11 +2675,11 @@ class Operations(Caller):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> PendingJob:
-        """Queue a chat message. A template that the provider has approved and what fills it, or an answer (text,
-        media, a location, contacts, a reaction or an interactive message) to somebody who wrote to the sending
-        number within the last 24 hours. A message with a `pass` makes the pass first, for 1 token; a value that is
+        """Queue a chat message. A template that the provider has approved with its values, or an answer (text, media,
+        a location, contacts, a reaction or an interactive message) to somebody who wrote to the sending number
+        within the last 24 hours. A message with a `pass` makes the pass first, for 1 token; a value that is
         `{{.pass.save_link}}`, `{{.pass.save_token}}` (Google), `{{.pass.download_url}}`, `{{.pass.download_token}}`
-        (Apple) or `{{.pass.pass_id}}` and nothing else has the pass's in its place. 202 means: on disk. 500 where
+        (Apple) or `{{.pass.pass_id}}` alone is replaced by the pass's own value. 202 means: on disk. 500 where
         neither the tenant nor the platform has credentials for the provider. Needs a key with the scope `send`.
         """
         answer: PendingJob = self._call(
@@ -2700,10 +2700,10 @@ class Operations(Caller):
         timeout: float | None = None,
     ) -> BatchAnswer:
         """Queue up to 1,000 chat messages. Each message is `defaults` with its own members in their place (`null`
-        removes one), and is checked, counted and queued as a request of its own would be. What is wrong with one is
-        an error of its index and stops no other; with what is beyond the plan's limits it is the same. An
-        Idempotency-Key counts for the whole batch: a repeat queues what an earlier call did not come to, and gives
-        the first answer again once there is one. Needs a key with the scope `send`.
+        removes one), and is checked, counted and queued as a request of its own would be. A faulty message becomes
+        an error of its index and does not stop the others; the same holds for messages beyond the plan's limits. An
+        Idempotency-Key counts for the whole batch: a repeat queues the messages that an earlier call did not reach,
+        and returns the first answer again once there is one. Needs a key with the scope `send`.
         """
         answer: BatchAnswer = self._call(
             "POST",
@@ -2873,12 +2873,12 @@ class Operations(Caller):
     ) -> UpdatingPass:
         """Change a pass, and tell the devices that have it. Fields are merged by their `key` (a Google object's text
         modules by their `id`), every other key is replaced, null removes it. A field whose `value` is null is taken
-        off, and one that is named in another group of fields moves there. An update that changes nothing makes no
-        version and no push; an empty image changes nothing, and a pass cannot get more than 4 MiB of images. A
-        field with `changeMessage` shows a banner, and so does `notify_message` for a Google pass. It costs nothing.
-        Versions follow the order in which updates are accepted. Where a 429 says that the share of the queue is
-        used up, the pass may be changed already: repeat the request, and its holders are told. Needs a key with the
-        scope `send`.
+        off, and one that is named in another group of fields moves there. An update without a change makes no
+        version and no push; an empty image leaves the present one, and a pass cannot get more than 4 MiB of images.
+        A field with `changeMessage` shows a banner, and so does `notify_message` for a Google pass. It is free of
+        charge. Versions follow the order in which updates are accepted. Where a 429 says that the share of the
+        queue is used up, the pass may be changed already: repeat the request, and its holders are told. Needs a key
+        with the scope `send`.
         """
         answer: UpdatingPass = self._call(
             "PUT",
@@ -3031,7 +3031,7 @@ class Operations(Caller):
         *,
         timeout: float | None = None,
     ) -> Job:
-        """What became of a job. Needs a key with the scope `read`."""
+        """Show a job's status and result. Needs a key with the scope `read`."""
         answer: Job = self._call(
             "GET",
             "/v1/jobs/{id}",
@@ -3140,9 +3140,9 @@ class Operations(Caller):
         *,
         timeout: float | None = None,
     ) -> JobExplanation:
-        """Why a job waits, and how each of its tries ended. What only the delivering process knows (a pace, a mail
-        server that is away) is missing if that process does not answer at once; `waits_for` is then `turn`. Needs a
-        key with the scope `read`.
+        """Why a job waits, and how each of its tries ended. Reasons known to the delivering process alone (a pace, an
+        unavailable mail server) are missing if that process does not answer at once; `waits_for` is then `turn`.
+        Needs a key with the scope `read`.
         """
         answer: JobExplanation = self._call(
             "GET",
@@ -3206,8 +3206,8 @@ class Operations(Caller):
         *,
         timeout: float | None = None,
     ) -> WebhookWithSecret:
-        """Have an address told of events. It is told of the events from now on. The answer has the secret that calls
-        are signed with (Standard Webhooks), which is not shown again. Needs a key with the scope `manage`.
+        """Register an address for events. It receives the events from now on. The answer has the secret that calls are
+        signed with (Standard Webhooks), which is not shown again. Needs a key with the scope `manage`.
         """
         answer: WebhookWithSecret = self._call(
             "POST",
@@ -3308,8 +3308,8 @@ class Operations(Caller):
         *,
         timeout: float | None = None,
     ) -> WebhookAttempt:
-        """Call a webhook now. With a signed `webhook.test` that stands for no event, beside the order of events and
-        also while the webhook is disabled. Changes nothing but the log. Needs a key with the scope `manage`.
+        """Call a webhook now. With a signed `webhook.test` in place of an event, outside the order of events and also
+        while the webhook is disabled. Only the log changes. Needs a key with the scope `manage`.
         """
         answer: WebhookAttempt = self._call(
             "POST",
@@ -3327,13 +3327,13 @@ class Operations(Caller):
         *,
         timeout: float | None = None,
     ) -> Webhook:
-        """Tell events again. Those of a span of time (`from` and, if not until now, `to`), or everything behind an
+        """Deliver events again. The events of a span of time (`from` and, if not until now, `to`), or all after an
         event (`after_event_id`), as the webhook selects them now, and messages that came in at that time. A span
-        comes first, in its order and under the ids that it had; then it goes on where it was, and `replay` says how
-        far it is. Up to now, the webhook's own place moves back, and there is no `replay`. An `after_event_id`
-        ahead of that place skips what lies between, such as an event that the receiver cannot take (`blocked_by`),
-        and the webhook is called at once. Another replay takes the place of one that has not ended. Needs a key
-        with the scope `manage`.
+        comes first, in its order and under its original ids; then the webhook resumes where it was, and `replay`
+        shows the progress. Up to now, the webhook's own position moves back, and there is no `replay`. An
+        `after_event_id` ahead of that position skips what lies between, such as an event that the receiver cannot
+        process (`blocked_by`), and the webhook is called at once. Another replay replaces one that has not ended.
+        Needs a key with the scope `manage`.
         """
         answer: Webhook = self._call(
             "POST",
@@ -3551,7 +3551,7 @@ class Operations(Caller):
         *,
         timeout: float | None = None,
     ) -> TemplatePreview:
-        """What a template makes of the given values; nothing is sent or stored. Needs a key with the scope `read`."""
+        """Preview a template with the given values, without sending or storing. Needs a key with the scope `read`."""
         answer: TemplatePreview = self._call(
             "POST",
             "/v1/templates/{slug}/preview",
@@ -3628,8 +3628,8 @@ class Operations(Caller):
         *,
         timeout: float | None = None,
     ) -> Suppression:
-        """Send nothing to this address any more. A tenant adds up to 1,000,000 addresses, beside those that recipients
-        and bounces do. Needs a key with the scope `manage`.
+        """Suppress an address: no message is sent to it any more. A tenant adds up to 1,000,000 addresses, beside
+        those that recipients and bounces do. Needs a key with the scope `manage`.
         """
         answer: Suppression = self._call(
             "PUT",

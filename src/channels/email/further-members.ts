@@ -26,13 +26,13 @@ export const FURTHER_MEMBERS = {
     Type.Array(Addressed, {
       maxItems: emailLimits.recipientsMax - 1,
       description:
-        "Further recipients, whom everybody sees. With `to_address` and `bcc` at most 50. Who is suppressed is left out.",
+        "Further recipients, visible to all. With `to_address` and `bcc` at most 50. Suppressed ones are left out.",
     }),
   ),
   bcc: optional(
     Type.Array(Addressed, {
       maxItems: emailLimits.recipientsMax - 1,
-      description: "Further recipients, whom nobody else sees.",
+      description: "Further recipients, hidden from all others.",
     }),
   ),
   reply_to: optional(
@@ -51,8 +51,8 @@ export const FURTHER_MEMBERS = {
   tracking: optional(
     withNulls(
       trackingSchema(
-        "Without `opens` there is no pixel, without `clicks` links stay as they are. What is not said is as the template says, or " +
-          "the tenant, or true.",
+        "Without `opens` there is no pixel, without `clicks` links stay as they are. Absent members are as in the template, or " +
+          "for the tenant, or true.",
       ),
     ),
   ),

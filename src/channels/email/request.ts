@@ -63,13 +63,13 @@ export const EmailSend = Type.Object(
     topic: optional(
       Type.String({
         description:
-          `What the message is about, by default what its template is about: ${TOPIC_RULE}. Unsubscribing then ends messages on ` +
+          `The topic of the message, by default its template's: ${TOPIC_RULE}. Unsubscribing then ends messages on ` +
           "this topic alone. Compared without regard to case.",
       }),
     ),
     data: optional(
       Type.Record(Type.String(), Type.Unknown(), {
-        description: "What the placeholders of body and subject are filled from.",
+        description: "Values for the placeholders of body and subject.",
       }),
     ),
   },

@@ -9,7 +9,7 @@ const WalletJobContent = Type.Object(
     channel: Type.Literal("wallet"),
     action: enumSchema(["create", "update"] as const),
     pass_id: Type.String(),
-    version: Type.Integer({ description: "Of the pass, when the job was accepted." }),
+    version: Type.Integer({ description: "The version of the pass when the job was accepted." }),
     pass: Type.Object({}, { additionalProperties: true, description: "The pass's data, as they are now." }),
   },
   { $id: "WalletJobContent" },

@@ -72,10 +72,10 @@ export function googleCallbackEndpoint(ports: GoogleCallbackPorts): Endpoint {
     name: "google_callback",
     operation: "takeGoogleCallback",
     tag: "Passes",
-    summary: "Takes what Google tells of a pass: that somebody has saved it, or removed it",
+    summary: "Receives Google's callbacks about a pass: that somebody has saved it, or removed it",
     description:
       "Signed by the protocol ECv2SigningOnly for the issuer of the object. Answered once it is on disk, and the tenant's " +
-      "wallet webhook is told; a callback whose `nonce` was taken before changes nothing. Safe to repeat.",
+      "wallet webhook is called; a callback with a known `nonce` has no effect. Safe to repeat.",
     body: { schema: SignedCallback, examples: [EXAMPLE] },
     answers: {
       200: {

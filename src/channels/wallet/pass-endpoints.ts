@@ -126,8 +126,8 @@ function updatePassEndpoint(ports: PassEndpointPorts): Endpoint {
     description:
       "Fields are merged by their `key` (a Google object's text modules by their `id`), every other key is replaced, " +
       "null removes it. A field whose `value` is null is taken off, and one that is named in another group of fields moves there. " +
-      "An update that changes nothing makes no version and no push; an empty image changes nothing, and a pass cannot get more than 4 MiB of images. A field with " +
-      "`changeMessage` shows a banner, and so does `notify_message` for a Google pass. It costs nothing. " +
+      "An update without a change makes no version and no push; an empty image leaves the present one, and a pass cannot get more than 4 MiB of images. A field with " +
+      "`changeMessage` shows a banner, and so does `notify_message` for a Google pass. It is free of charge. " +
       "Versions follow the order in which updates are accepted. Where a 429 says that the share of the queue is used up, the " +
       "pass may be changed already: repeat the request, and its holders are told.",
     queues: true,

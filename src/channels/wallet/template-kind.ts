@@ -62,7 +62,7 @@ export const walletTemplateKind: TemplateKind<typeof members, WalletTemplateReco
       description: "Of passes of type apple; null: as the request says.",
     }),
     pass_data: Type.Unsafe<JsonObject>(
-      Type.Union([ApplePassPart, GooglePassPart], { description: "What requests leave out of theirs." }),
+      Type.Union([ApplePassPart, GooglePassPart], { description: "The default for members that requests leave out." }),
     ),
   }),
   accept(slug, { pass_type, style = null, pass_data }) {

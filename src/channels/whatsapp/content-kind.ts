@@ -12,9 +12,9 @@ const WhatsappJobContent = Type.Object(
     to: Type.String(),
     template: Type.Optional(Type.String({ description: "The provider's name of it. Absent: a message without one." })),
     language: Type.Optional(Type.String()),
-    parameters: Type.Optional(Type.Array(ParameterValue, { description: "Of the template's body, in order." })),
+    parameters: Type.Optional(Type.Array(ParameterValue, { description: "Values for the template's body, in order." })),
     named_parameters: Type.Optional(
-      Type.Record(Type.String(), ParameterValue, { description: "Of the template's body, by name." }),
+      Type.Record(Type.String(), ParameterValue, { description: "Values for the template's body, by name." }),
     ),
     header: Type.Optional(AnyObject()),
     buttons: Type.Optional(Type.Array(AnyObject())),

@@ -53,7 +53,7 @@ const replyButtons: InteractiveKind = {
     buttons: Type.Array(
       Type.Object(
         {
-          id: line(BUTTON_ID_CHARS_MAX, "What comes back when it is pressed; each has another."),
+          id: line(BUTTON_ID_CHARS_MAX, "The value returned when it is pressed, unique among the buttons."),
           title: line(LABEL_CHARS_MAX),
         },
         { additionalProperties: false },
@@ -73,7 +73,7 @@ const list: InteractiveKind = {
   needsBody: true,
   bodyCharsMax: 4_096,
   members: {
-    button: line(LABEL_CHARS_MAX, "What is written on the button that opens the list."),
+    button: line(LABEL_CHARS_MAX, "The label of the button that opens the list."),
     sections: Type.Array(
       Type.Object(
         {
@@ -81,7 +81,7 @@ const list: InteractiveKind = {
           rows: Type.Array(
             Type.Object(
               {
-                id: line(ROW_ID_CHARS_MAX, "What comes back when it is chosen; each has another."),
+                id: line(ROW_ID_CHARS_MAX, "The value returned when it is chosen, unique in the list."),
                 title: line(ROW_TITLE_CHARS_MAX),
                 description: optional(line(ROW_TEXT_CHARS_MAX)),
               },
@@ -112,7 +112,7 @@ const link: InteractiveKind = {
   headers: MEDIA,
   needsBody: true,
   members: {
-    display_text: line(LABEL_CHARS_MAX, "What is written on the button."),
+    display_text: line(LABEL_CHARS_MAX, "The button's label."),
     url: linkSchema("The https address that it opens; in a message with a `pass`, also the pass's link."),
   },
   complaint: ({ display_text: label, url }, where) => {
@@ -140,11 +140,11 @@ const flow: InteractiveKind = {
   needsBody: true,
   members: {
     flow_id: line(FLOW_TEXT_CHARS_MAX, "The provider's id of the flow."),
-    flow_cta: line(FLOW_LABEL_CHARS_MAX, "What is written on the button."),
+    flow_cta: line(FLOW_LABEL_CHARS_MAX, "The button's label."),
     flow_token: optional(line(FLOW_TEXT_CHARS_MAX, "Comes back with the answers.")),
     flow_action: optional(enumSchema(FLOW_ACTIONS)),
     screen: optional(line(FLOW_TEXT_CHARS_MAX, "The screen that it begins with.")),
-    data: optional(AnyObject("What that screen is filled with: up to 16 KiB.")),
+    data: optional(AnyObject("The data of that screen: up to 16 KiB.")),
     mode: optional(enumSchema(FLOW_MODES)),
   },
   complaint: ({ flow_id: id, flow_cta: label, flow_token, flow_action, screen, data, mode }, where) => {

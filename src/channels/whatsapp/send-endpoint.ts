@@ -98,10 +98,10 @@ export function sendWhatsapp(ports: ChatSendPorts, desk: PassDesk): Endpoint {
     operation: "sendWhatsapp",
     summary: "Queue a chat message",
     description:
-      "A template that the provider has approved and what fills it, or an answer (text, media, a location, contacts, a reaction " +
+      "A template that the provider has approved with its values, or an answer (text, media, a location, contacts, a reaction " +
       "or an interactive message) to somebody who wrote to the sending number within the last 24 hours. A message with a `pass` makes the pass first, for 1 token; a value that is " +
       "`{{.pass.save_link}}`, `{{.pass.save_token}}` (Google), `{{.pass.download_url}}`, `{{.pass.download_token}}` (Apple) or " +
-      "`{{.pass.pass_id}}` and nothing else has the pass's in its place. 202 means: on disk. 500 where neither the tenant nor the platform has " +
+      "`{{.pass.pass_id}}` alone is replaced by the pass's own value. 202 means: on disk. 500 where neither the tenant nor the platform has " +
       "credentials for the provider.",
     channel: "whatsapp",
     scope: "whatsapp",

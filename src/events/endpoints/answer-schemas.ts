@@ -11,11 +11,13 @@ const EmptyResult = Type.Object({}, { $id: "EmptyResult", additionalProperties: 
 const PassResult = Type.Object(
   {
     pass_id: Uuid,
-    pkpass_base64: Type.Optional(Type.String({ description: "Of an Apple pass: its file as it is now, in base64." })),
+    pkpass_base64: Type.Optional(Type.String({ description: "For an Apple pass: its current file, in base64." })),
     download_url: Type.Optional(
-      Type.String({ description: "Of an Apple pass that came with a message: the public link to its file." }),
+      Type.String({ description: "For an Apple pass that came with a message: the public link to its file." }),
     ),
-    save_link: Type.Optional(Type.String({ description: "Of a Google pass: the link that saves it, as it is now." })),
+    save_link: Type.Optional(
+      Type.String({ description: "For a Google pass: the link that saves its current version." }),
+    ),
   },
   { $id: "PassResult" },
 );
@@ -23,7 +25,7 @@ const PassResult = Type.Object(
 const FailedJobResult = Type.Object(
   {
     error: Type.String(),
-    spam_score: Type.Optional(Type.Number({ description: "Of an e-mail that the spam filter stopped." })),
+    spam_score: Type.Optional(Type.Number({ description: "The score of an e-mail that the spam filter stopped." })),
     spam_rules: Type.Optional(
       Type.Array(Type.Object({ rule: Type.String(), score: Type.Number(), description: Type.String() }), {
         description: "The rules that made the spam score, highest first.",
@@ -53,7 +55,7 @@ const BouncedResult = Type.Object(
     enhanced_code: Type.Union([Type.String(), Type.Null()], {
       description: "Status code (RFC 3463), such as 5.1.1; null: none is known.",
     }),
-    diagnostic: Type.String({ description: "What the recipient's mail server said." }),
+    diagnostic: Type.String({ description: "The answer of the recipient's mail server." }),
   },
   { $id: "BouncedResult" },
 );
@@ -105,7 +107,7 @@ export const Job = Type.Union(
       job_id: Uuid,
       status: Type.Literal("success"),
       result: Type.Union([PassResult, EmptyResult], {
-        description: "Of an e-mail or a chat message: empty, but for the pass that it carried.",
+        description: "The result of an e-mail or a chat message: empty, except for the pass that it carried.",
       }),
     }),
     Type.Object({ job_id: Uuid, status: Type.Literal("failed"), result: FailedJobResult }),

@@ -53,7 +53,7 @@ export function explainEndpoint(ports: ExplainPorts): Endpoint {
     tag: "Jobs",
     summary: "Why a job waits, and how each of its tries ended",
     description:
-      "What only the delivering process knows (a pace, a mail server that is away) is missing if that process does not answer at once; `waits_for` is then `turn`.",
+      "Reasons known to the delivering process alone (a pace, an unavailable mail server) are missing if that process does not answer at once; `waits_for` is then `turn`.",
     params: { id: jobIdOfTenant },
     answers: {
       200: {

@@ -122,7 +122,7 @@ const QUERY = {
   from: dayParameter("from", "First UTC day.", "2026-11-01"),
   to: dayParameter("to", `Last UTC day. At most ${eventLimits.exportDaysMax} days in all.`, "2026-11-30"),
   tenant,
-  format: queryChoice("format", EXPORT_FORMATS, { description: "What the file is.", absent: "ndjson" }),
+  format: queryChoice("format", EXPORT_FORMATS, { description: "The format of the file.", absent: "ndjson" }),
 };
 
 interface Asked {

@@ -37,7 +37,7 @@ export function jobEndpoints(ports: JobPorts): readonly Endpoint[] {
       name: "job",
       operation: "getJob",
       tag: "Jobs",
-      summary: "What became of a job",
+      summary: "Show a job's status and result",
       params: { id: jobIdOfTenant },
       answers: {
         200: {

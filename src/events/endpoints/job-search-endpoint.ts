@@ -35,7 +35,7 @@ export type JobSearchPorts = AnywherePorts & { readonly finishedJobs: LaterEvent
 
 /** `GET /dash/api/jobs`: a job by its id, or all tenants' jobs for a recipient. */
 export function jobSearchEndpoint(ports: JobSearchPorts, channels: readonly ChannelName[]): Endpoint {
-  const tenant_id = Type.String({ description: "Of the tenant that sent it." });
+  const tenant_id = Type.String({ description: "The tenant that sent it." });
   const Job = Type.Object({ tenant_id, ...jobMembers(channels), outcome: OutcomeSchema }, { $id: "FoundJob" });
   const Page = Type.Object(
     {

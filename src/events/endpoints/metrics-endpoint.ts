@@ -111,7 +111,7 @@ function requireDays(spanMs: number, isFine: boolean): void {
 }
 
 const metricsParameter: QueryParameter<readonly Metric[]> = {
-  description: `What to show, with commas between: ${METRICS.join(", ")}. Without it: all.`,
+  description: `The metrics to show, separated by commas: ${METRICS.join(", ")}. Without it: all.`,
   schema: Type.String(),
   example: "sent,delivered,delivery_rate",
   read(text) {

@@ -45,7 +45,7 @@ export const jobMembers = (channels: readonly ChannelName[]) => ({
   error: Type.Optional(Type.String({ description: "Why it failed, as the tenant sees it." })),
   failure_class: Type.Optional(enumSchema(FAILURE_CLASSES, "Why it failed, in one word for programs.")),
   template: Type.Optional(Type.String({ description: "The template that it was made from." })),
-  recipient_domain: Type.Optional(Type.String({ description: "Of an e-mail: the part after the @." })),
+  recipient_domain: Type.Optional(Type.String({ description: "For an e-mail: the part after the @." })),
   tags: Type.Optional(
     Type.Array(Type.Object({ name: Type.String(), value: Type.String() }), {
       description: "As it was sent with them.",
@@ -58,11 +58,11 @@ export const JobAttempt = Type.Object(
     at: Timestamp,
     outcome: enumSchema(
       ["retry", "snooze", "uncertain", "sent", "failed"] as const,
-      "A snooze was a wait that cost no attempt. After an uncertain one nobody knows whether the mail server or provider has the " +
+      "A snooze was a wait that cost no attempt. After an uncertain one it is unknown whether the mail server or provider has the " +
         "message: it had all of it and did not answer.",
     ),
     relay: Type.Optional(Type.String({ description: "The mail server or provider that was asked." })),
-    reply: Type.Optional(Type.String({ description: "What it said, without the recipient; or why it was not asked." })),
+    reply: Type.Optional(Type.String({ description: "The reply, without the recipient; or why it was not asked." })),
     ms: Type.Optional(Type.Integer({ description: "How long it took, in milliseconds." })),
     failure_class: Type.Optional(enumSchema(FAILURE_CLASSES, "Why it did not succeed.")),
     next_attempt_at: Type.Optional(Timestamp),

@@ -55,8 +55,8 @@ function retryJob(ports: RetryPorts): Endpoint {
     tag: "Jobs",
     summary: "Try a failed job again",
     description:
-      "Under its id, with the list of its tries before it. What it is to send is kept for seven days after its failure, if " +
-      "it is not too much. A wallet pass costs its token again, and so does one that a message carries.",
+      "Under the same id, with the list of its earlier tries. Its content is kept for seven days after its failure, if " +
+      "it is not too large. A wallet pass costs its token again, and so does one that a message carries.",
     params: { id: tenantIdParameter, job_id: jobIdParameter },
     answers: {
       202: {
@@ -251,10 +251,10 @@ function getJobContent(ports: RetryPorts, kinds: readonly ContentKind[]): Endpoi
     name: "operator",
     operation: "getJobContent",
     tag: "Jobs",
-    summary: "What a job is to send",
+    summary: "Show a job's content",
     description:
-      "Of a job that has not ended, or that failed in the last seven days, as it would be sent now. It is personal data: the " +
-      "call needs the role `write`, and the audit log has it.",
+      "For an unfinished job, or one that failed in the last seven days, as it would be sent now. It is personal data: the " +
+      "call needs the role `write`, and is audited.",
     effect: "change",
     params: { id: tenantIdParameter, job_id: jobIdParameter },
     answers: { 200: { description: "Its content.", schema: Content, ...(first && { examples: [first.example] }) } },

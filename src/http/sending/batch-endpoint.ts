@@ -58,9 +58,9 @@ export function batchEndpoint({
 
 const DESCRIPTION =
   "Each message is `defaults` with its own members in their place (`null` removes one), and is checked, counted and queued as a " +
-  "request of its own would be. What is wrong with one is an error of its index and stops no other; with what is beyond the " +
-  "plan's limits it is the same. An Idempotency-Key counts for the whole batch: a repeat queues what an earlier call did not " +
-  "come to, and gives the first answer again once there is one.";
+  "request of its own would be. A faulty message becomes an error of its index and does not stop the others; the same holds for messages beyond the " +
+  "plan's limits. An Idempotency-Key counts for the whole batch: a repeat queues the messages that an earlier call did not " +
+  "reach, and returns the first answer again once there is one.";
 
 const BatchAnswer = Type.Object(
   {

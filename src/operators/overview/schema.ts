@@ -29,8 +29,8 @@ const QueueTotals = Type.Object({
     Seconds,
     "Age of the oldest event that the event store does not have; 0: it has all.",
   ),
-  redis_memory_bytes: nullable(Count, "Of a cluster, its fullest server."),
-  redis_memory_limit_bytes: nullable(Count, "What it may use, or what its machine has."),
+  redis_memory_bytes: nullable(Count, "For a cluster, the memory of its fullest server."),
+  redis_memory_limit_bytes: nullable(Count, "The memory that it may use, or that its machine has."),
 });
 
 function ratesSchema(channels: readonly ChannelName[]) {
@@ -58,7 +58,7 @@ function processSchema(channels: readonly ChannelName[]) {
     started_at: Timestamp,
     shards: Count,
     loop_delay_ms: Type.Number({ description: "By how much its event loop was late in the last seconds, at most." }),
-    event_store_lag_seconds: nullable(Seconds, "Of the shards that it records; null: it records none."),
+    event_store_lag_seconds: nullable(Seconds, "The lag of the shards that it records; null: it records none."),
     breakers: Type.Array(
       Type.Object({
         channel,
@@ -87,7 +87,7 @@ const AlarmSchema = Type.Object({
   severity: enumSchema(["page", "ticket"], "`page`: now; `ticket`: soon."),
   title: Type.String(),
   detail: Type.String(),
-  runbook: Type.String({ description: "The section of the runbook that tells what to do." }),
+  runbook: Type.String({ description: "The section of the runbook with the remedy." }),
 });
 
 export function overviewSchema(channels: readonly ChannelName[]) {

@@ -16,10 +16,7 @@ interface DeletionPorts {
 const Deletion = Type.Object(
   {
     id: Type.String(),
-    state: enumSchema(
-      ["deleting", "deleted"] as const,
-      "`deleted`: nothing is left but its id and what it is billed for.",
-    ),
+    state: enumSchema(["deleting", "deleted"] as const, "`deleted`: only its id and its bills are left."),
     unfinished: Type.Integer({ description: "Jobs that are still ending." }),
   },
   { $id: "TenantDeletion" },
@@ -51,7 +48,7 @@ export function deletionEndpoint({ registry, queue }: DeletionPorts): Endpoint {
     summary: "Delete a tenant for good",
     description:
       "Its keys are refused from the answer on, elsewhere within a second. Then everything that it has is removed in the " +
-      "background: jobs, history, templates, credentials, domains, passes, devices, webhooks, suppressions. What it is billed for stays, and its " +
+      "background: jobs, history, templates, credentials, domains, passes, devices, webhooks, suppressions. Its bills stay, and its " +
       "id is not given out again. Repeat the call to see how far it is.",
     params: { id: tenantIdParameter },
     query,

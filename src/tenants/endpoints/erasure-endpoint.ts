@@ -74,9 +74,9 @@ export function erasureEndpoint(ports: ErasurePorts & { readonly directory: Pick
     tag: "Tenants",
     summary: "Erase a recipient",
     description:
-      "Takes the recipient out of the queue, the history, the list of suppressions, where a keyed hash stays (who was not to " +
-      "be sent to is not sent to), and the sandbox, whichever tenant wrote there. Counts and sums stay, and so do passes, " +
-      "what people wrote, and what nobody can read (docs/privacy.md). Safe to repeat.",
+      "Erases the recipient from the queue, the history, the list of suppressions, where a keyed hash keeps a suppression in " +
+      "force, and the sandbox, for all tenants. Counts and sums stay, and so do passes, " +
+      "messages that people wrote, and data that cannot be read (docs/privacy.md). Safe to repeat.",
     params: { id: tenantIdParameter },
     body: ErasureBody,
     idleSeconds: IDLE_SECONDS,

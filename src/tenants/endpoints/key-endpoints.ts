@@ -18,7 +18,7 @@ const Key = Type.Object(
     created_at: Timestamp,
     last_used_at: Type.Union([Timestamp, Type.Null()], { description: "To about a minute; null: never." }),
     expires_at: Type.Union([Timestamp, Type.Null()], { description: "Null: it does not expire." }),
-    scopes: Type.Array(enumSchema(SCOPES), { description: "What it allows." }),
+    scopes: Type.Array(enumSchema(SCOPES), { description: "The scopes of the key." }),
   },
   { $id: "Key" },
 );

@@ -38,7 +38,8 @@ const SAID: Readonly<
   hold: {
     operation: "holdTenant",
     summary: "Refuse a tenant's new sends",
-    description: "They are answered with 403; operators can still test its templates. What was accepted is delivered.",
+    description:
+      "They are answered with 403; operators can still test its templates. Accepted messages are still delivered.",
   },
   release: {
     operation: "releaseTenant",

@@ -136,7 +136,7 @@ export function suppressionEndpoints(ports: Ports): readonly Endpoint[] {
 
 const PUT = {
   method: "PUT",
-  summary: "Send nothing to this address any more",
+  summary: "Suppress an address: no message is sent to it any more",
   answers: { 200: { description: "As it is now.", schema: Suppression, examples: [EXAMPLE] } },
 } as const;
 

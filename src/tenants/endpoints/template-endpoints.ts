@@ -16,7 +16,7 @@ import type { TemplateKind } from "../../http/template-kind.ts";
 import type { TenantRegistry } from "../registry.ts";
 import { templateTrialEndpoints } from "./template-trial-endpoints.ts";
 
-const SAID_OF_SLUG = { description: "The template's slug: what `template_id` names.", example: "welcome" } as const;
+const SAID_OF_SLUG = { description: "The template's slug, for `template_id`.", example: "welcome" } as const;
 
 const slugParameter: PathParameter<string> = {
   ...SAID_OF_SLUG,

@@ -60,7 +60,7 @@ function previewEndpoints(ports: Ports, kinds: readonly TemplateKind[], params: 
     path: "templates/:slug/preview",
     name: "preview_template",
     operation: "previewTemplate",
-    summary: "What a template makes of the given values; nothing is sent or stored",
+    summary: "Preview a template with the given values, without sending or storing",
     effect: "read",
     params,
     body: PREVIEW_BODY,

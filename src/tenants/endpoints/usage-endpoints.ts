@@ -31,7 +31,7 @@ const DESCRIPTION =
 const COMMON = { name: "operator", tag: "Tenants", method: "GET", description: DESCRIPTION } as const;
 
 const format = queryChoice("format", ["json", "csv"], {
-  description: "By default what `Accept` asks for.",
+  description: "By default as `Accept` requests.",
   absent: null,
 });
 const CSV = "text/csv; charset=utf-8; header=present";

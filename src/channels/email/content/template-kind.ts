@@ -60,7 +60,7 @@ export const emailTemplateKind: TemplateKind<typeof members, EmailTemplateRecord
     html: Type.String(),
     text: Type.Union([Type.String(), Type.Null()]),
     topic: Type.Optional(Type.String({ description: "Absent: none." })),
-    tracking: Type.Optional(trackingSchema("Absent: the template says nothing of it.")),
+    tracking: Type.Optional(trackingSchema("Absent: the template leaves it open.")),
   }),
   accept(slug, { subject, html, text = null, topic: given = null, tracking }) {
     const fault =

@@ -53,7 +53,7 @@ const Check = Type.Object({
   check: enumSchema(DOMAIN_CHECKS),
   result: enumSchema(
     ["passed", "failed", "unanswered"],
-    "Unanswered: nobody could say at that moment, which changes no status.",
+    "Unanswered: the check had no answer at that moment, which changes no status.",
   ),
   why: Type.Union([Type.String(), Type.Null()], { description: "One sentence; null where it passed." }),
 });
@@ -65,7 +65,7 @@ export const OperatorDomain = Type.Intersect(
     Type.Object({
       created_at: Timestamp,
       checked_at: Type.Union([Timestamp, Type.Null()], { description: "The last verification." }),
-      checks: Type.Array(Check, { description: "What it found, record by record." }),
+      checks: Type.Array(Check, { description: "Its findings, record by record." }),
     }),
   ],
   { $id: "OperatorDomain" },

@@ -92,7 +92,7 @@ function oneDomainEndpoints(domains: OperatorDomainEndpointPorts["domains"]): re
       ...ofDomain,
       method: "DELETE",
       operation: "deleteDomain",
-      summary: "Forget a domain and its key: nothing can be sent from it any more",
+      summary: "Forget a domain and its key: sends from it are refused",
       answers: { 204: { description: "Deleted.", schema: null } },
       async handle({ params: { id, domain } }) {
         requireResult(await domains.delete(id, domain));

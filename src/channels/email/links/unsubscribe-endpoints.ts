@@ -53,7 +53,7 @@ const OneClick = Type.Object({ "List-Unsubscribe": Type.Optional(Type.Literal("O
  */
 const choiceParameter: QueryParameter<Choice | null> = {
   description:
-    `What a button of the page stands for: ${CHOICES.join(", ")}. Without one of these the reader leaves the message's topic, or ` +
+    `The choice behind a button of the page: ${CHOICES.join(", ")}. Without one of these the reader leaves the message's topic, or ` +
     "altogether if it has none.",
   schema: Type.String(),
   example: "all",

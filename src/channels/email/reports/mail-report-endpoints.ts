@@ -49,7 +49,7 @@ export function mailReportEndpoints({ mailReports }: MailReportEndpointPorts): r
         "One message as it came: a delivery status notification (RFC 3464), a feedback report (RFC 5965) or a mail " +
         "system's notice. It adds `bounced`, `failed` or `complained` to the job whose message it returns, or whose return path it " +
         "came to. The main recipient of one that bounced or was complained of is suppressed where the returned message still has its " +
-        "unsubscribe link. Any other message reports nothing. Safe to repeat.",
+        "unsubscribe link. Any other message is ignored. Safe to repeat.",
       caller: "operator",
       effect: "report",
       body: { schema: Type.String({ format: "binary" }), mediaType: "message/rfc822", examples: [EXAMPLE] },

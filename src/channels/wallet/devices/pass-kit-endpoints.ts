@@ -242,7 +242,7 @@ function logEndpoint({ log }: PassKitPorts): Endpoint {
     name: "pass_log",
     operation: "logDeviceComplaint",
     tag: "Pass devices",
-    summary: "What a device complains of",
+    summary: "Receives a device's complaints",
     body: {
       schema: Type.Object({ logs: Type.Array(Type.String()) }),
       examples: [{ logs: ["[2026-11-21 07:30:00 +0000] Get pass task failed: the server answered 500"] }],

@@ -47,7 +47,7 @@ const BODY: DocumentedBody = {
     personalizationToken: Type.String({ maxLength: personalizationTokenCharsMax, description: TOKEN_IS }),
     requiredPersonalizationInfo: Type.Record(Type.String(), Type.Unknown(), {
       description:
-        "What was entered, such as `fullName`, `givenName`, `familyName`, `emailAddress`, `phoneNumber`, `postalCode`.",
+        "The entered values, such as `fullName`, `givenName`, `familyName`, `emailAddress`, `phoneNumber`, `postalCode`.",
     }),
   }),
   examples: [
@@ -82,7 +82,7 @@ export function personalizeEndpoint(passKit: PassKitPorts, clock: Clock): Endpoi
     operation: "personalizePass",
     tag: "Pass devices",
     security: ["applePass", null],
-    summary: "What the holder of a pass entered in its sign-up form",
+    summary: "Receives what the holder of a pass entered in its sign-up form",
     description: "The tenant's webhooks hear of it as `pass.personalized`. Safe to repeat.",
     params: { passType, serial },
     body: BODY,

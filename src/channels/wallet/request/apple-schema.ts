@@ -80,13 +80,13 @@ export const ApplePassData = Type.Object({ ...REQUIRED, ...membersAs(optional, O
 /** Members laid over a template. */
 export const ApplePassPart = Type.Object(toPart({ ...REQUIRED, ...OPTIONAL }), {
   $id: "ApplePassPart",
-  description: "What is left out or null is the template's.",
+  description: "Absent and null members are the template's.",
 });
 
 /** Members laid over a pass. Required members cannot be removed. */
 export const ApplePassChange = Type.Object(
   { ...membersAs(Type.Optional, REQUIRED), ...toPart(OPTIONAL) },
-  { $id: "ApplePassChange", description: "What is left out stays as it is; null removes it." },
+  { $id: "ApplePassChange", description: "Absent members stay unchanged; null removes one." },
 );
 
 function membersAs(change: (member: TSchema) => TSchema, members: TProperties): TProperties {

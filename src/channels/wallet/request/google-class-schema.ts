@@ -13,7 +13,7 @@ const Image = Type.Object(
   {
     sourceUri: optional(Type.Object({ uri: Type.String({ format: "uri" }) }, OTHERS_TOO)),
     privateImageId: optional(
-      Type.String({ description: "Of an image that Google was given before, in place of the other." }),
+      Type.String({ description: "The id of an image that Google already has, in place of the other." }),
     ),
   },
   { $id: "GoogleImage", ...OTHERS_TOO },
@@ -110,7 +110,7 @@ function classUpdate(kind: GoogleKind) {
       class_type: Type.Literal(kind),
       class_data: Type.Object(
         { id: sameId, ...members },
-        { ...OTHERS_TOO, description: `What changes. ${aClass(kind)}${unreviewed(kind)}${kept}` },
+        { ...OTHERS_TOO, description: `The changes. ${aClass(kind)}${unreviewed(kind)}${kept}` },
       ),
     },
     { $id: `${capitalizeKind(kind)}ClassUpdate`, additionalProperties: false },

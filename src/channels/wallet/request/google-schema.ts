@@ -102,7 +102,7 @@ export const GooglePassPart = Type.Object(
   },
   {
     $id: "GooglePassPart",
-    description: "What is left out or null is the template's; in `object_data`, null removes what the template says.",
+    description: "Absent and null members are the template's; in `object_data`, null removes the template's value.",
   },
 );
 
@@ -119,7 +119,7 @@ export const GooglePassChange = Type.Object(
     $id: "GooglePassChange",
     ...OTHERS_TOO,
     description:
-      "Members of the object stand in `object_data` or beside it. What is left out stays as it is; null removes it. " +
+      "Members of the object stand in `object_data` or beside it. Absent members stay unchanged; null removes one. " +
       "The ids and the kind cannot change.",
   },
 );

@@ -24,7 +24,9 @@ const TemplatePassRequest = Type.Object(
     template_id: Type.String({ description: "Slug of a registered wallet template." }),
     pass_type: optional(enumSchema(PASS_TYPES, "The template's, or left out.")),
     pass_data: optional(
-      Type.Union([ApplePassPart, GooglePassPart], { description: "What the template leaves open or says otherwise." }),
+      Type.Union([ApplePassPart, GooglePassPart], {
+        description: "The members that the template leaves open, or that differ from it.",
+      }),
     ),
   },
   { $id: "TemplatePassRequest", ...STRICT },
@@ -49,7 +51,7 @@ export const CarriedPass = Type.Union(
 export const PassUpdate = Type.Object(
   {
     pass_data: Type.Union([ApplePassChange, GooglePassChange], {
-      description: "What changes, as when it was created.",
+      description: "The changes, in the form of its creation.",
     }),
     notify_message: optional(
       Type.String({ maxLength: NOTE_CHARS_MAX, description: "Google: shown to the pass's holders." }),

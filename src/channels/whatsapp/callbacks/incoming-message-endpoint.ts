@@ -15,7 +15,7 @@ const IncomingMessage = Type.Object(
     }),
     user_id: Type.Union([Type.String(), Type.Null()], { description: "The provider's id of the writer." }),
     username: Type.Union([Type.String(), Type.Null()]),
-    name: Type.Union([Type.String(), Type.Null()], { description: "What the writer calls itself." }),
+    name: Type.Union([Type.String(), Type.Null()], { description: "The writer's own name for itself." }),
     type: Type.String({
       description:
         "The provider's word: `text`, `image`, `button`, …; `account.updated` and `message.unknown` are parts of its calls that are no messages.",
@@ -51,7 +51,7 @@ export function incomingMessageEndpoint(messages: Pick<IncomingMessages, "page">
     operation: "listIncomingMessages",
     tag: "Chat",
     summary:
-      "What people wrote to the numbers of the platform's business accounts, newest first; the newest ones are kept",
+      "List the messages that people wrote to the numbers of the platform's business accounts, newest first; the newest ones are kept",
     query: paging,
     answers: {
       200: {

@@ -17,7 +17,7 @@ const Alias = Type.Object(
     alias: Type.String(),
     meta_name: Type.String({ description: "The provider's name of the template." }),
     language_code: Type.Union([Type.String(), Type.Null()], { description: "Null: the service's default, `es`." }),
-    params: Type.Array(Type.String(), { description: "What each position holds." }),
+    params: Type.Array(Type.String(), { description: "The meaning of each position." }),
     header: Type.Union([
       Type.Object({
         type: enumSchema(HEADER_MEDIA_TYPES),

@@ -63,7 +63,7 @@ export const MessageButtonsSchema = Type.Array(
           index,
           sub_type: Type.Literal("flow"),
           value: optional(buildValueSchema(VALUE_CHARS_MAX.flow, "The flow's token.")),
-          data: optional(AnyObject("What the flow's first screen is filled with: up to 16 KiB.")),
+          data: optional(AnyObject("The data of the flow's first screen: up to 16 KiB.")),
         },
         STRICT,
       ),
@@ -101,7 +101,7 @@ export const MessageButtonsSchema = Type.Array(
     ],
     { $id: "ChatButton" },
   ),
-  { maxItems: BUTTONS_MAX, description: "What fills the template's buttons; one entry a button at most." },
+  { maxItems: BUTTONS_MAX, description: "Values for the template's buttons; at most one entry per button." },
 );
 
 /** Returns a sentence that says why the `buttons` of a request are invalid; null if they are valid or absent. */

@@ -28,7 +28,7 @@ export const CardsSchema = Type.Array(
     minItems: 1,
     maxItems: CARDS_MAX,
     description:
-      "What fills the cards of a carousel, one entry a card. All cards have the same kind of header and of buttons.",
+      "Values for the cards of a carousel, one entry per card. All cards have the same kind of header and of buttons.",
   },
 );
 
@@ -40,7 +40,7 @@ export const OfferSchema = Type.Object(
       description: "When the offer ends: date, time and zone in ISO 8601.",
     }),
   },
-  { $id: "ChatOffer", ...STRICT, description: "What fills a template that counts down to an offer's end." },
+  { $id: "ChatOffer", ...STRICT, description: "Values for a template that counts down to an offer's end." },
 );
 
 const KNOWN = ["header", "body", "footer", "button", "buttons", "carousel", "limited_time_offer"];

@@ -74,7 +74,7 @@ export const HEADER_SCHEMAS = {
 /** The member `header` of a chat send. */
 export const MessageHeaderSchema = Type.Union(
   TYPES.map((type) => HEADER_SCHEMAS[type]),
-  { $id: "ChatHeader", description: "What fills the template's header. It counts before the alias's." },
+  { $id: "ChatHeader", description: "The value for the template's header. It takes precedence over the alias's." },
 );
 
 const MEMBERS: Readonly<Record<HeaderType, readonly string[]>> = {
