@@ -1,6 +1,6 @@
 /*
  * The checks of `npm run check`: all that need no run of the program. It prints one line per check, and the output of failed
- * ones. Arguments select checks by name; `--fast` selects those that take seconds, for between two changes.
+ * ones. Arguments select checks by name; `--fast` selects those that take seconds, for use between two changes.
  */
 
 interface Check {

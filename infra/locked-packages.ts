@@ -34,7 +34,7 @@ export function lockedPackages(): {
   readonly production: readonly LockedPackage[];
   readonly development: readonly LockedPackage[];
 } {
-  // The file's own format, version 2; the types above are what Bun writes there.
+  // The file's own format, version 2; the types above match what Bun writes there.
   const lock = Bun.JSONC.parse(readFileSync(`${ROOT}/bun.lock`, "utf8")) as Lock;
   const { dependencies, devDependencies } = lock.workspaces[""];
   const needed = reachable(lock, Object.keys(dependencies));

@@ -49,7 +49,7 @@ export class TestReach {
     const known = this.depths.get(test);
     if (known !== undefined) return known;
     const depths = new Map([[test, 0]]);
-    // A map's iterator also visits what is added meanwhile.
+    // A map's iterator also visits entries added meanwhile.
     for (const [module, depth] of depths) {
       for (const imported of this.readImports(module)) if (!depths.has(imported)) depths.set(imported, depth + 1);
     }

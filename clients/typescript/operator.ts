@@ -26,7 +26,7 @@ export class WaybillOperator {
       this.calls.call("pauseTenant", { path: { id }, body }, options),
     resume: (id: string, body: Body<"resumeTenant"> = {}, options?: CallOptions) =>
       this.calls.call("resumeTenant", { path: { id }, body }, options),
-    /** New sends are refused; what was accepted is delivered. */
+    /** New sends are refused; accepted jobs are still delivered. */
     hold: (id: string, body: Body<"holdTenant"> = {}, options?: CallOptions) =>
       this.calls.call("holdTenant", { path: { id }, body }, options),
     release: (id: string, body: Body<"releaseTenant"> = {}, options?: CallOptions) =>

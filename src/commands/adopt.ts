@@ -36,8 +36,8 @@ export async function adopt(config: Config): Promise<number> {
 const WITHIN_MS = 10_000;
 
 /**
- * Records in all stores that they belong together, with this master key. Nothing is moved: data in the former stores stays
- * there. Refuses a master key that does not open the stored credentials. Returns one line per store with its change.
+ * Records in all stores that they belong together, with this master key. No data is moved from the former stores. Refuses a
+ * master key that does not open the stored credentials. Returns one line per store with its change.
  *
  * The queue gets a new id, so a process that still runs on the former stores ends, and one that starts on them is refused. The
  * queue is written last: until then the stores do not match, and the command must be repeated.

@@ -7,7 +7,7 @@ import { eventLimits } from "./limits.ts";
 import type { EventStoreTarget } from "./schema/table.ts";
 import { selectSettings } from "./statement-settings.ts";
 
-/** A replica that lags by two seconds is not asked (`statement-settings.ts`); measured in whole seconds. */
+/** Reads skip replicas that lag by two seconds (`statement-settings.ts`); the lag is measured in whole seconds. */
 const CLUSTER_SETTLE_MS = 3_500;
 const MARKS_PER_STATEMENT = 50;
 

@@ -32,8 +32,8 @@ import { type StoredRows, storedRows } from "./stored-rows.ts";
  */
 const TOKEN_SURE_MS = 30_000;
 /**
- * How long a partly stored batch must look the same before its missing rows are added: by then, no insert that its caller gave
- * up on is still running.
+ * How long the state of a partly stored batch must be unchanged before its missing rows are added: by then, no insert that its
+ * caller gave up on is still running.
  */
 const SETTLED_MS = 30_000;
 /** The state of a batch with no stored row. */
@@ -68,7 +68,7 @@ interface Unsettled {
  *
  * A batch that may have been tried before is looked up first, because its token may be forgotten (`again`):
  * - No row is stored: the batch is inserted under its tokens and looked up once more. If replicas left the result open, this
- *   waits until no row has appeared for `SETTLED_MS`: a token did not always keep out what such an insert had left
+ *   waits until no row has appeared for `SETTLED_MS`: a token did not always exclude the rows that such an insert had left
  *   (ClickHouse#81260).
  * - Everything is stored, including derived rows: the batch is done.
  * - A part is stored and the batch is younger than `TOKEN_SURE_MS`, and than the last loss of power: it is inserted under its tokens,

@@ -39,8 +39,8 @@ export class ClickHouse {
   }
 
   /**
-   * Runs `INSERT … FORMAT …` with the data in `body`. Rejects with `RowsRefusedError` if the server says that the data is
-   * wrong, otherwise with `TransportError`: some rows may be stored, and the caller's token makes repeating safe.
+   * Runs `INSERT … FORMAT …` with the data in `body`. Rejects with `RowsRefusedError` if the server reports invalid data,
+   * otherwise with `TransportError`: some rows may be stored, and the caller's token makes repeating safe.
    */
   async insert(sql: string, body: string): Promise<void> {
     await this.answer(

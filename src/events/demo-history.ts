@@ -184,7 +184,7 @@ class DemoFacts {
       : [sent, delivered];
   }
 
-  /** How long the job was held because its mail server was away. */
+  /** Returns how long the job was delayed because its mail server was unavailable. */
   private heldMs({ tenantId, acceptedAtMs, daysBefore }: Job): number {
     const { outage } = this.scene;
     if (!isOn(outage, tenantId, daysBefore)) return 0;

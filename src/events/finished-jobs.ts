@@ -49,7 +49,7 @@ export class ClickHouseFinishedJobs implements FinishedJobs, AllFinishedJobs, La
     return this.page(tenantId, filter, limit);
   }
 
-  /** The filter on recipients is what makes this a search and not a scan. */
+  /** The filter on recipients makes this a search instead of a scan. */
   finishedAnywhere(filter: RecipientFilter, limit: number): Promise<FinishedJobsPage> {
     return this.page(null, filter, limit);
   }
@@ -98,7 +98,7 @@ SETTINGS ${this.settings}`,
 
   /**
    * Reports are rare types, each a range of its key; deliveries are looked up with the filter on job ids. No report is older
-   * than what it reports on, so the oldest end bounds both.
+   * than its job's end, so the oldest end bounds both.
    */
   async laterEvents(jobs: readonly EndedJob[]): Promise<ReadonlyMap<string, readonly EventType[]>> {
     assertKeys(jobs);

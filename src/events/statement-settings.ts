@@ -9,8 +9,8 @@ const CLUSTER_SETTINGS = ["load_balancing = 'in_order'"] as const;
  * An insert is confirmed once most replicas have it, because the queue then deletes its rows.
  *
  * Inserts stay parallel. Otherwise ClickHouse allows one at a time per table and refuses the others instead of queueing them,
- * and the recorders of different shards would fail each other. The price is that reads cannot be sequentially consistent;
- * `FRESH_SETTINGS` is what they have instead.
+ * and the recorders of different shards would fail each other. The price is that reads cannot be sequentially consistent; they
+ * use `FRESH_SETTINGS` instead.
  */
 const QUORUM_SETTINGS = [
   "insert_quorum = 'auto'",

@@ -2,7 +2,7 @@ import { ApiError } from "./api-error.ts";
 
 const MIB = 1024 * 1024;
 
-/** Bodies up to this length are read without reserving room, so calls of the usual size are never kept out. */
+/** Bodies up to this length are read without reserving memory, so calls of the usual size always fit. */
 export const SMALL_BODY_BYTES = 64 * 1024;
 /** For all larger bodies being read or processed, across all processes that share an address. */
 const ROOM_BYTES = 256 * MIB;
@@ -30,10 +30,11 @@ export type Caller = { readonly tenantId: string } | "operator" | "stranger";
 /**
  * The memory budget for request bodies, in bytes; or, by the same rules, for answers (`LargeAnswers`).
  *
- * B1. From the moment they are read until their requests are answered, all bodies longer than `SMALL_BODY_BYTES` together take
- *     at most this process's part of `ROOM_BYTES`, and those of one caller (a tenant, all operators, all strangers) at most a
- *     quarter of that. A body counts with its declared length; without one, or compressed, with the array that holds what has been
- *     received or expanded so far, which is at most a quarter longer. One with very many values also counts what these take.
+ * B1. From the moment they are read until their requests are answered, all bodies longer than `SMALL_BODY_BYTES` together
+ *     take at most this process's part of `ROOM_BYTES`, and those of one caller (a tenant, all operators, all strangers) at
+ *     most a quarter of that. A body counts with its declared length; without one, or compressed, with the array that holds
+ *     what has been received or expanded so far, which is at most a quarter longer. A body with very many values also counts
+ *     their memory.
  * B2. A body that does not fit is refused before it is read: with 429 if the tenant's own bodies fill its share, otherwise 503.
  */
 export class BodyRoom {

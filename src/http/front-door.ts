@@ -276,7 +276,7 @@ export class FrontDoor {
 
   /** Builds the 429 for a request that found the tenant's share of the queue used up, and remembers it. */
   queueFull({ rate }: Exchange, tenant: Tenant, what: QueueShare): ApiError {
-    // There may be room for requests without a key.
+    // Requests without a key may still fit.
     if (what !== "keys") this.known.noteFull(tenant, { what, rate });
     return queueFull(what);
   }

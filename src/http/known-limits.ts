@@ -5,7 +5,7 @@ import type { Tenant } from "../domain/tenants/tenant.ts";
 
 /** Tenants remembered. Beyond that, the tenant refused longest ago is forgotten and its limit looked up again. */
 const TENANTS_MAX = 10_000;
-/** A full queue may have room again at any moment. */
+/** A full queue may have space again at any moment. */
 const FULL_QUEUE_MS = 1_000;
 
 export interface FullQueue {
@@ -23,9 +23,9 @@ interface Remembered<T> {
  * Remembers which tenants are over a limit, so their next requests are refused before their bodies are read and without asking
  * the queue again.
  *
- * K1. A window counts as used up no longer than the queue said, in whole seconds: after the number of seconds in
- *     Retry-After, the queue is asked again. Until then the window stays full, because counted requests are never removed from
- *     it.
+ * K1. A window counts as used up no longer than the queue reported, in whole seconds: after the number of seconds in
+ *     Retry-After, the queue is checked again. Until then the window stays full, because counted requests are never removed
+ *     from it.
  * K2. Requests refused from here are not counted, so a tenant that keeps asking is let in as soon as one that waits.
  * K3. An entry stops applying when the limit changes, for example with a new plan.
  */

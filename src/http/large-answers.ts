@@ -17,7 +17,7 @@ export interface LargeAnswer {
 }
 
 /**
- * Answers that are large enough for a caller who does not read them to fill the memory with.
+ * Answers so large that a caller who does not read them could fill the memory.
  *
  * L1. From the moment it is made until it has been read, or its connection is gone, each counts with its length against a
  *     budget like `BodyRoom`'s. An answer that does not fit is refused: with 429 if the tenant's own answers fill its share,

@@ -32,7 +32,7 @@ export interface HeaderParameter {
   readonly example?: string;
 }
 
-/** A path parameter as it arrived; "" if the percent-encoding is invalid. The handler looks up what it names. */
+/** A path parameter as it arrived; "" if the percent-encoding is invalid. The handler looks up the named resource. */
 export function pathText(description: string, example: string): PathParameter<string> {
   return { description, example, read: (text) => text ?? "" };
 }
@@ -91,8 +91,8 @@ export const paging = {
 } satisfies Record<string, QueryParameter<unknown>>;
 
 /**
- * The path of a request's URL. Its authority is the caller's `Host`, which need not be one: `URL` refuses some of those, and of others
- * the server gives the path alone.
+ * The path of a request's URL. Its authority is the caller's `Host`, which may be malformed: `URL` refuses some of those, and
+ * for others the server provides the path alone.
  */
 export function readPath(url: string): string {
   const start = url.startsWith("/") ? 0 : url.indexOf("/", url.indexOf("://") + 3);

@@ -52,8 +52,8 @@ export function toProblem({ status, message, members }: ApiError, { code, param 
 const HEADER_CHARS_MAX = 2_000;
 
 /**
- * Whether an error is to be a problem: the request names the type, and prefers `application/json` to it neither by name nor by a
- * range (RFC 9110, 12.5.1). A program that names both as equals knows what a problem is.
+ * Whether an error is to be a problem: the request names the type, and prefers `application/json` to it neither by name nor by
+ * a range (RFC 9110, 12.5.1). A program that names both with equal weight supports problems.
  */
 export function wantsProblem({ headers }: Request): boolean {
   const accept = headers.get("accept");

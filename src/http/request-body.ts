@@ -47,15 +47,15 @@ const LARGE_BYTES = 1024 * 1024;
 /**
  * Reads request bodies, with bounds on the memory they take together (`BodyRoom`), on how long one may take to arrive
  * (`SlowBodies`), on how many pieces it may arrive in (`BodyPieces`), and on how much parsing slows down other work
- * (`LargeBodies`). A body that no handler asks for is not read:
- * the server applies backpressure until there is an answer, then discards the rest as it arrives and keeps the connection.
+ * (`LargeBodies`). A body that no handler reads stays in the connection: the server applies backpressure until there is an
+ * answer, then discards the rest as it arrives and keeps the connection.
  */
 export class RequestBodies {
   private readonly room: BodyRoom;
   private readonly slow: SlowBodies;
   private readonly large: LargeBodies;
 
-  /** `processes`: how many processes share the room. */
+  /** `processes`: how many processes share the memory budget. */
   constructor(clock: Clock, processes = 1) {
     this.room = new BodyRoom(processes);
     this.slow = new SlowBodies(clock);
@@ -112,8 +112,8 @@ export class RequestBodies {
   }
 
   /**
-   * The raw body: a signature is over these bytes. Throws an `ApiError`: 413 if it is longer than `bytesMax`, 429 or 503 if
-   * there is no room for it, 408 if it arrives too slowly, 400 if it breaks off or arrives in crumbs.
+   * The raw body: a signature is over these bytes. Throws an `ApiError`: 413 if it is longer than `bytesMax`, 429 or 503 if it
+   * does not fit into the memory budget, 408 if it arrives too slowly, 400 if it breaks off or arrives in crumbs.
    */
   async bytes(exchange: Exchange, bytesMax: number = limits.requestBodyBytesMax): Promise<Uint8Array> {
     const { request } = exchange;
@@ -202,7 +202,7 @@ export class RequestBodies {
 }
 
 /**
- * Whether the body needs reserved room: it is long, or its length is not declared. A compressed body is judged by its usual
+ * Whether the body needs reserved memory: it is long, or its length is not declared. A compressed body is judged by its usual
  * ratio.
  */
 export function isLargeBody(exchange: Exchange): boolean {
@@ -233,7 +233,7 @@ function declaredLength(exchange: Exchange): number | null {
   return exchange.declaredBytes;
 }
 
-/** A quarter more at most, so that a growing body asks for room only a few times. */
+/** A quarter more at most, so that a growing body reserves memory only a few times. */
 function capacityFor(bytes: number, bytesMax: number): number {
   const step = Math.max(1024, 2 ** (Math.floor(Math.log2(bytes)) - 2));
   return Math.min(bytesMax, Math.ceil(bytes / step) * step);
@@ -251,7 +251,7 @@ function isJsonType(contentType: string | null): boolean {
   return contentType === "application/json" || (contentType !== null && JSON_TYPE.test(contentType));
 }
 
-/** Says the usual bound where it is the lower one: which bodies may be longer is known once they are read. */
+/** Names the usual bound if that is lower: whether a body may be longer is known only once it is read. */
 function tooLarge(bytesMax: number): ApiError {
   return new ApiError(413, `the body is larger than ${Math.min(bytesMax, limits.requestBodyBytesMax)} bytes`);
 }
@@ -316,7 +316,7 @@ function inCrumbs(): ApiError {
   );
 }
 
-/** Expands no faster than it is read: a body of any ratio takes no more memory than the bound and the room allow. */
+/** Expands no faster than it is read: a body of any ratio takes no more memory than its bound and the budget allow. */
 function expanded(pieces: BodyPieces): ByteReader {
   const compressed = new ReadableStream<Uint8Array<ArrayBuffer>>({
     async pull(controller) {
@@ -357,7 +357,7 @@ interface Watched {
   giveUp(): void;
 }
 
-/** Gives up on bodies that arrive too slowly, so no caller can hold room without sending. */
+/** Gives up on bodies that arrive too slowly, so no caller can occupy memory without sending. */
 class SlowBodies {
   private readonly watched = new Set<Watched>();
   private timer: Timer | null = null;
@@ -403,8 +403,8 @@ function isLate({ startedMs, progressedMs, declared, received }: Watched, nowMs:
 const WAITING_MAX = 100;
 
 /**
- * Runs the work on large bodies (parsing, validation, serializing) one piece at a time, each in its own turn of the event loop.
- * Together they take at most a quarter of the process, and a small request waits for at most one piece.
+ * Runs the work on large bodies (parsing, validation, serializing) one piece at a time, each in its own iteration of the event
+ * loop. Together they take at most a quarter of the process, and a small request waits for at most one piece.
  *
  * Each caller (a tenant, all operators, all strangers) has its own queue, and the queues take turns: however much one caller
  * sends, another's work waits for at most two of its pieces. `BodyRoom` bounds the bodies that wait.

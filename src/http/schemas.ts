@@ -15,7 +15,7 @@ export function enumSchema<const T extends string>(values: readonly T[], descrip
   return Type.Unsafe<T>({ type: "string", enum: values, ...(description === undefined ? null : { description }) });
 }
 
-/** Says in the document that a text must not be blank. The store checks it, and words the error. */
+/** Declares in the document that a text must not be blank. The store checks it, and words the error. */
 export const NOT_BLANK = { allOf: [{ type: "string", pattern: "\\S" }] } as const;
 
 /** A text without control characters, and therefore without line breaks, that is not blank. For bodies. */

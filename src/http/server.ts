@@ -72,7 +72,7 @@ function isOfOperators(path: string): boolean {
   return path === "/metrics" || path === "/dash" || path.startsWith("/dash/");
 }
 
-/** Balancers ask at either listener. */
+/** Balancers probe either listener. */
 const PROBES: ReadonlySet<string> = new Set(["/health", "/ready"]);
 
 /** The routes that are served at one address. */

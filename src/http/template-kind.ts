@@ -13,7 +13,7 @@ export interface TemplateKind<P extends TProperties = TProperties, R extends Tem
   readonly ties?: SchemaOptions;
   /** An example of such a body, without `channel`. */
   readonly example: JsonObject;
-  /** Throws an `ApiError` 400 that names what the channel could not render. */
+  /** Throws an `ApiError` 400 that names the part that the channel cannot render. */
   accept(slug: string, body: Static<TObject<P>>): R;
   readonly answer: TSchema & { readonly static: R };
   readonly preview: {

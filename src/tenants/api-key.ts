@@ -38,7 +38,10 @@ export function hasChecksum(apiKey: string): boolean {
   return apiKey.endsWith(computeChecksum(apiKey.slice(0, -CHECKSUM_CHARS)));
 }
 
-/** CRC-32 in base58, modulo what four characters hold: one invented text in eleven million has the right checksum. */
+/**
+ * Returns the CRC-32 in base58, modulo the range of four characters: one invented text in eleven million has the right
+ * checksum.
+ */
 function computeChecksum(text: string): string {
   let rest = Bun.hash.crc32(text);
   let checksum = "";

@@ -25,7 +25,7 @@ export class FormerKeys {
 
   constructor(private readonly options: FormerKeysOptions) {}
 
-  /** Whether a key without a checksum may be genuine. Rejects with `UnavailableError` if the registry cannot be asked. */
+  /** Whether a key without a checksum may be genuine. Rejects with `UnavailableError` if the registry cannot be reached. */
   mayHave(apiKey: string): boolean | Promise<boolean> {
     const hash = apiKeyHash(apiKey);
     if (this.has(hash)) return true;

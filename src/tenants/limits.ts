@@ -1,4 +1,4 @@
-/** Bounds of what operators may set. */
+/** Bounds on the limits that operators may set. */
 export const planLimits = {
   requestsPerMinuteMax: 60_000_000,
   deliveriesPerSecondMax: 100_000,

@@ -83,7 +83,7 @@ export class TenantSnapshots implements TenantDirectory {
   private readonly keyLookUps: LookUps<KeyOwner | null>;
   private readonly formerKeys: FormerKeys;
   private readonly keyLoads = new Map<string, Promise<KeyHolder | null>>();
-  /** Counts the calls of `drop` (S1), and records what they named while keys are being loaded. */
+  /** Counts the calls of `drop` (S1), and records the dropped names while keys are being loaded. */
   private drops = 0;
   private readonly droppedAt = new Map<string | null, number>();
   private keyLoadsInFlight = 0;

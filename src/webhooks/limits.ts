@@ -30,7 +30,7 @@ export const webhookLimits = {
   retryMs: [5 * SECOND_MS, 30 * SECOND_MS, 2 * MINUTE_MS, 10 * MINUTE_MS, 30 * MINUTE_MS, HOUR_MS],
   /** Random variation of the wait, as a share of it. */
   jitter: 0.1,
-  /** Bounds of what `Retry-After` may ask for. */
+  /** Bounds on the wait that `Retry-After` may request. */
   retryAfterMsMin: 5 * SECOND_MS,
   retryAfterMsMax: DAY_MS,
   /** A webhook that has accepted no call for this long is disabled. */
@@ -47,7 +47,7 @@ export const webhookLimits = {
   /** How far a position may move without a call before it is stored. */
   unnotedMs: HOUR_MS,
 
-  /** How often the webhooks of all shards held are read again, which finds what a lost announcement hid. */
+  /** How often the webhooks of all shards held are read again, which finds changes whose announcement was lost. */
   reloadMs: MINUTE_MS,
   /** How often quiet webhooks are compared with the event store. */
   lookMs: 5 * MINUTE_MS,

@@ -92,7 +92,7 @@ export class NewsRepository {
       // Rows that refer to the tenant are added at the same time.
       .for("no key update");
     if (tenant === undefined) return 0;
-    // A statement of its own: one that had waited for the lock would see what was there before it.
+    // A separate statement: one that had waited for the lock would see the state before it.
     const [stored] = await transaction
       .select({ last: max(webhookNews.id) })
       .from(webhookNews)

@@ -97,7 +97,7 @@ export function skipped(progress: Progress, throughEventId: number): Progress {
 /** Replays a range: delivered events are delivered again, once. A failed call is split anew. */
 export function replayed({ position }: Place, { afterEventId, throughEventId }: EventRange): Place {
   const anew = { position, replay: null, retryThrough: null };
-  // Beyond the position, what is replayed and what comes next are one.
+  // Beyond the position, the replay and the next events are one range.
   if (throughEventId >= position) return { ...anew, position: Math.min(position, afterEventId) };
   return { ...anew, replay: afterEventId < throughEventId ? { afterEventId, throughEventId } : null };
 }

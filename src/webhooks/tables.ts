@@ -36,7 +36,7 @@ export const webhooks = pgTable(
     formerSecret: text("former_secret"),
     formerUntil: time("former_until"),
     /**
-     * Grows with every change of its position or state that a tenant asks for: the result of a call in flight is then outdated.
+     * Grows with every change of its position or state that a tenant requests: the result of a call in flight is then outdated.
      */
     epoch: integer("epoch").notNull(),
     /** The last delivered event id. */

@@ -111,7 +111,7 @@ export class WebhookSender {
     const { clock } = this.ports;
     const timer = clock.setTimer(webhookLimits.closingMs, cutOff);
     const turns = own.flatMap((one) => this.running.get(one) ?? []);
-    // A registry that is away does not hold up the hand-over: unrecorded calls are repeated.
+    // An unavailable registry does not delay the hand-over: unrecorded calls are repeated.
     if (turns.length > 0) await Promise.race([Promise.all(turns), sleep(clock, 2 * webhookLimits.closingMs)]);
     timer.cancel();
     term.lost.removeEventListener("abort", cutOff);

@@ -76,7 +76,7 @@ export interface Attempt {
   readonly atMs: number;
   readonly isTest: boolean;
   readonly messageId: string;
-  /** How many it had, events or news. */
+  /** The number of events or news items in the call. */
   readonly events: number;
   /** Null: it had no events. */
   readonly firstEventId: number | null;

@@ -18,7 +18,7 @@ _POLL_MAX_S = 4.0
 
 
 class Waybill(GroupedOperations):
-    """What a tenant can do. Every call raises :class:`WaybillError`. Connections are kept for the next call: use it as a
+    """A tenant's calls. Every call raises :class:`WaybillError`. Connections are kept for the next call: use it as a
     context manager, or :meth:`close` it.
 
     ``api_key``: keep it on servers, because who has it can send in the tenant's name. ``timeout``: seconds that one
@@ -38,7 +38,7 @@ class Waybill(GroupedOperations):
         self._group()
 
     def wait_job(self, id: str, *, within: float = WAIT_S) -> Job:
-        """The job once it has ended, whatever became of it. Raises with the code ``timeout`` if it has not in time."""
+        """Waits for the job's end and returns the job, whatever its outcome. Raises with the code ``timeout`` after ``within`` s."""
         late_at = time.monotonic() + within
         waited, pause = 0.0, _POLL_S
         status = "not known"

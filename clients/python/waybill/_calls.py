@@ -1,4 +1,4 @@
-"""How calls are made: requests, repeats, errors and pages. Nothing beyond Python's own library."""
+"""How calls are made: requests, repeats, errors and pages. Uses Python's own library alone."""
 
 from __future__ import annotations
 
@@ -18,23 +18,22 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, Self
 from urllib.parse import quote, urlencode, urlsplit
 
-#: Errors are problems (RFC 9457), which name the member that is wrong; an older service answers them as it always did.
+#: Errors are problems (RFC 9457), which name the member that is wrong; an older service answers with its former bodies.
 ACCEPT = "application/json, application/problem+json, */*;q=0.5"
 TIMEOUT_S = 30.0
 RETRIES = 3
 BACKOFF_S = 0.5
 BACKOFF_MAX_S = 8.0
-#: A call is not repeated if the service asks for a longer wait.
+#: A call is not repeated if the service requests a longer wait.
 RETRY_AFTER_MAX_S = 120
-#: After these nobody knows whether the service did what it was asked to do: its own failure, and proxies' words for no
-#: answer.
+#: Statuses that leave the effect of a call unknown: the service's own failure, and proxies' codes for a missing answer.
 UNKNOWN_STATUSES = frozenset({500, 502, 503, 504, 520, 521, 522, 523, 524})
 #: Connections that wait for their next call.
 IDLE_MAX = 10
-#: Servers close what is idle for a while; a call on such a connection would fail.
+#: Servers close connections that are idle for a while; a call on such a connection would fail.
 IDLE_S = 4.0
 
-#: Whether a call may be repeated when nobody knows whether its first attempt had an effect.
+#: Whether a call may be repeated when the effect of its first attempt is unknown.
 Repeat = Literal["safe", "with_key", "unsafe"]
 
 _CODES = {
@@ -58,12 +57,12 @@ _CODES = {
 class WaybillError(Exception):
     """A call that failed, after its last attempt.
 
-    ``status``: None if there was no answer. ``code``: in words what the status says; ``no_answer``, ``timeout`` and
-    ``bad_answer`` and ``redirected`` have no answer of the service behind them. ``reason``: why the service refused the call,
-    more finely: its own code, such as ``domain_not_verified``, which the reference lists; later releases have more. ``param``:
-    the member or parameter that is wrong. Either is None if the service did not say. ``request_id`` names the request in the
-    service's log. ``violations``: why inline HTML was refused, otherwise empty. ``idempotency_key``: the key of a send, also
-    the one that the client made: with it and the same body, the send can be repeated safely.
+    ``status``: None if there was no answer. ``code``: the status in words; ``no_answer``, ``timeout``, ``bad_answer`` and
+    ``redirected`` mean that there is no valid answer from the service. ``reason``: the service's own code for the refusal,
+    more specific, such as ``domain_not_verified``. The reference lists them; later releases have more. ``param``: the member
+    or parameter that is wrong. Either is None if the service gave none. ``request_id`` names the request in the service's
+    log. ``violations``: why inline HTML was refused, otherwise empty. ``idempotency_key``: the key of a send, also one that
+    the client generated: with it and the same body, the send can be repeated safely.
     """
 
     def __init__(
@@ -91,7 +90,7 @@ class WaybillError(Exception):
 
 
 class Caller:
-    """Calls operations, and repeats a call while that may help and cannot do harm. Threads can share one."""
+    """Calls operations, and repeats a call while that may help and is safe. Threads can share one."""
 
     def __init__(
         self,
@@ -110,7 +109,7 @@ class Caller:
             if not re.fullmatch(r"[!-~]+( [!-~]+)?", value):
                 raise ValueError("a key is printable ASCII without blanks; this one is not")
         self._host = parts.hostname
-        # Given in any case: without it, the end of an IPv6 address would be taken for one.
+        # Always passed: without it, the end of an IPv6 address would be taken for a port.
         self._port = parts.port or (443 if parts.scheme == "https" else 80)
         self._base = parts.path.rstrip("/")
         self._headers = dict(headers)
@@ -152,7 +151,7 @@ class Caller:
     ) -> Any:
         target = self._base + _path_of(path, path_values or {}) + _query_of(query or {})
         headers = {**self._headers, "Accept": ACCEPT}
-        # One key for all attempts: that is what makes a send safe to repeat.
+        # One key for all attempts makes a send safe to repeat.
         if repeat == "with_key":
             if idempotency_key is None:
                 idempotency_key = str(uuid.uuid4())
@@ -262,11 +261,11 @@ class _Connection:
         self._http.close()
 
     def is_usable(self) -> bool:
-        """Whether nobody has closed it, and it is not that of a process that this one was forked from."""
+        """Whether it is open, and was not opened by a process that this one was forked from."""
         sock = self._http.sock
         if sock is None or self._process != os.getpid() or time.monotonic() - self.idle_since > IDLE_S:
             return False
-        # Its end makes it readable, as do bytes that nobody asked for.
+        # A closed connection becomes readable, and so does one with unexpected bytes.
         with selectors.DefaultSelector() as selector:
             selector.register(sock, selectors.EVENT_READ)
             return not selector.select(0)
@@ -283,7 +282,7 @@ class _Connection:
         return response, response.read()
 
     def left(self) -> float:
-        """Seconds. Raises TimeoutError when there are none."""
+        """Returns the seconds left. Raises TimeoutError if there are none."""
         left = self._deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError
@@ -296,7 +295,7 @@ class _Connection:
 
 
 class _Bytes(io.RawIOBase):
-    """What comes in on a socket until a deadline; a time-out of the socket's own would begin anew with each byte."""
+    """Reads a socket until a deadline; the socket's own time-out would begin anew with each byte."""
 
     def __init__(self, raw: io.RawIOBase, sock: socket.socket, left: Callable[[], float]) -> None:
         self._raw = raw
@@ -316,7 +315,7 @@ class _Bytes(io.RawIOBase):
 
 
 def _retry_delay(repeat: Repeat, error: WaybillError, attempt: int) -> float | None:
-    """Seconds to wait before the call is repeated; None: it must not be, or it would fail again."""
+    """Returns the seconds before the next attempt; None: the call must not be repeated, or would fail again."""
     # The service refuses before it does anything. Its own 503 always names a time; a proxy's may come after it passed
     # the request on.
     refused = error.status == 429 or (error.status == 503 and error.retry_after is not None)
@@ -357,7 +356,7 @@ def _json(content: bytes) -> Any:
 
 def _path_of(path: str, values: Mapping[str, str]) -> str:
     for name, value in values.items():
-        # These would lead to another operation.
+        # These would change the path to another operation's.
         if value in ("", ".", ".."):
             raise ValueError(f"{value!r} cannot be the {name} in {path}")
         path = path.replace(f"{{{name}}}", quote(value, safe=""))

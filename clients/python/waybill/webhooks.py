@@ -12,16 +12,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 TOLERANCE_S = 5 * 60
-#: Of Standard Webhooks 1.0.0, which asks for 24 to 64; with less, calls could be forged.
+#: The minimum of Standard Webhooks 1.0.0, which requires 24 to 64; with less, calls could be forged.
 SECRET_BYTES_MIN = 24
 
 
 class InvalidWebhook(Exception):
-    """The call is not from the service, was changed on its way, or is too old. Answer 400 and do nothing."""
+    """The call is not from the service, was changed on its way, or is too old. Answer 400 and ignore the call."""
 
 
 class InvalidSecret(ValueError):
-    """The secret that was given is none: an environment variable that is not set, perhaps. Nothing was checked."""
+    """The secret is malformed, perhaps because an environment variable is not set. The call was not verified."""
 
 
 def verify_webhook(
@@ -32,7 +32,7 @@ def verify_webhook(
     tolerance: float = TOLERANCE_S,
     now: float | None = None,
 ) -> Any:
-    """The events of a call: an object, or a list where the endpoint takes several at once.
+    """Returns the events of a call: an object, or a list if the endpoint receives several at once.
 
     ``body``: exactly the bytes that came. ``secret``: ``whsec_…``, or several while one replaces another. A call that
     is repeated has the same ``webhook-id``: remember it, and handle an event once. Raises :class:`InvalidWebhook`, and

@@ -175,7 +175,7 @@ async function asked({ questions }: ExplainPorts, tenant: Tenant, job: JobRecord
   }
 }
 
-/** Whether no living process delivers what waits in the tenant's shard. */
+/** Whether no living process delivers the jobs in the tenant's shard. */
 async function isOwnerless({ processStatuses }: ExplainPorts, { shard }: Tenant): Promise<boolean> {
   const { statuses } = await processStatuses.statuses();
   return ownerlessShards(statuses, "dispatcher", shard + 1).includes(shard);

@@ -183,7 +183,7 @@ function summed(ids: readonly string[], outcomes: ReadonlyMap<string, RetryOutco
   const count = kinds.filter((kind) => kind === "retried").length;
   if (full !== -1 && count === 0) throw new ApiError(409, kinds[full] === "jobs" ? WHY_NOT.jobs : WHY_NOT.bytes);
   const skipped = handled.filter((kind) => kind !== "retried").length;
-  // A list goes on below its cursor, so the job without room is the first one again.
+  // A list goes on below its cursor, so the job that did not fit is the first one again.
   const next_cursor = full === -1 ? next : above(ids[full] ?? "");
   return { retried: count, skipped, next_cursor };
 }
@@ -266,7 +266,7 @@ function getJobContent(ports: RetryPorts, kinds: readonly ContentKind[]): Endpoi
       const shown = content === null ? null : ((await kind?.show(tenant, content.payload)) ?? null);
       if (shown === null)
         throw new ApiError("no_such_file", `there is no content of such a job: ${NOT_KEPT}, or it was sent`);
-      // Each kind shows what its schema says.
+      // Each kind returns content that matches its schema.
       return reply(200, shown as Static<typeof Content>);
     },
   });

@@ -25,7 +25,10 @@ export function eventsKeptUntilMs(eventMs: number, months: number): number {
   return until.getTime();
 }
 
-/** A table whose rows leave by whole partitions, and until when (unix ms) those are kept whose last row is of this time. */
+/**
+ * A table whose rows are removed by whole partitions, and the time (unix ms) until which a partition with this last row is
+ * kept.
+ */
 interface Kept {
   readonly table: string;
   readonly of: EventStoreTarget;

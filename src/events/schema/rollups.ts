@@ -36,8 +36,9 @@ export function rollups(target: EventStoreTarget): readonly string[] {
 }
 
 /**
- * A job's tries as JSON text, and its recipient as a keyed hash, which is how it is found, and its domain in clear. Rows from before have none. The
- * filter skips almost every place that does not have the hash, so a search costs about two bytes of index for each job.
+ * A job's tries as JSON text, and its recipient as a keyed hash, which is how it is found, and its domain in clear. Rows from
+ * before have none. The filter skips almost every granule without the hash, so a search costs about two bytes of index for each
+ * job.
  */
 export function jobRecipients(target: EventStoreTarget): readonly string[] {
   const { database, cluster } = checked(target);
@@ -149,8 +150,8 @@ SELECT ${columns}, ${BY_MACHINE} AS machine FROM ${database}.${localName(target,
 }
 
 /**
- * A row for each try that the log of a finished job has. It is read out of that log and not stored again, so that what
- * takes a job out of the history takes its tries, too.
+ * A row for each try that the log of a finished job has. It is read out of that log and not stored again, so that removing a
+ * job from the history also removes its tries.
  */
 export function attemptsView({ database, cluster }: EventStoreTarget, how: Creation = "once"): string {
   const log = "Array(Tuple(at Int64, outcome String, relay String, reply String, class String, ms Nullable(UInt32)))";

@@ -35,7 +35,7 @@ export const eventTime = (column: string) =>
 export const formatEnum = (words: readonly string[]) =>
   `Enum8(${words.map((word, i) => `'${word}' = ${i + 1}`).join(", ")})`;
 
-/** How a view is made: where there is none, or in place of the one that is there. */
+/** How a view is created: only if missing, or replacing the present one. */
 export const CREATE_VIEW = { once: "CREATE VIEW IF NOT EXISTS", anew: "CREATE OR REPLACE VIEW" } as const;
 export type Creation = keyof typeof CREATE_VIEW;
 

@@ -92,7 +92,7 @@ export function alsoKnown(acceptance: Acceptance, member: string): Acceptance {
   return { ok: false, refusal: { ...refusal, message: `${refusal.message}, ${member}` } };
 }
 
-/** Names the first member that `of` does not have, in a sentence; null: there is none. `before`: what leads to the member. */
+/** Names the first member that `of` does not have, in a sentence; null: there is none. `before`: the path to the member. */
 export function complaintAboutMembers(
   object: JsonObject,
   known: readonly string[],

@@ -18,7 +18,7 @@ export interface PassDesk {
 
 /** How a channel's messages carry passes. */
 export interface CarryingForm {
-  /** Turns the body of a send into a job; it knows no `pass`. */
+  /** Turns the body of a send into a job; it does not accept `pass`. */
   accept(tenant: Tenant, body: unknown): Acceptance;
   /**
    * Returns the body with the pass data that its checks need, or a text that explains why the message cannot carry the pass.

@@ -2,7 +2,7 @@ import { type Answer, type CallOptions, Calls, type Input, WaybillError } from "
 import type { Operations } from "../../../clients/typescript/generated.ts";
 
 /*
- * How the pages call the API: with the public client, and the session's cookie in place of a token.
+ * The pages' calls of the API: with the public client, and the session's cookie in place of a token.
  */
 
 /** Proves to the server that this page makes the call: another site cannot set the header. */

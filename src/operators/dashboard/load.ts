@@ -120,7 +120,7 @@ export function useAction(): Action {
   };
 }
 
-/** The time, renewed every `everyMs` while the page is looked at. */
+/** The time, renewed every `everyMs` while the page is visible. */
 export function useNow(everyMs: number): number {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {

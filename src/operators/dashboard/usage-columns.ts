@@ -11,7 +11,7 @@ const number = (head: string, of: (usage: UsageSums) => number): Column<UsageSum
   cell: (usage) => count(of(usage)),
 });
 
-/** "Tokens" is the billed sum; what operators added or removed by hand is on a tenant's page of tokens. */
+/** "Tokens" is the billed sum; movements by operators are on a tenant's page of tokens. */
 export const USAGE_COLUMNS: readonly Column<UsageSums>[] = [
   number("API calls", ({ api_calls }) => api_calls),
   number("Accepted", ({ accepted }) => accepted),
