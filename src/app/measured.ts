@@ -20,7 +20,7 @@ interface Measured {
   readonly webhookDeliveries: RegistryMetricsPorts["webhookDeliveries"];
 }
 
-/** Updates time-dependent metrics before they are read. Of a start, the main process measures queue and registry for all. */
+/** Updates time-dependent metrics before they are read. The main process measures queue and registry for the whole start. */
 export function measured(
   { channels, config, telemetry, place, queue, registry, webhookDeliveries }: Measured,
   wallet: Pick<OpenWallet, "measure">,
