@@ -1,3 +1,5 @@
+import { splitAddress } from "../domain/texts/split-address.ts";
+
 /** Finds a recipient in texts that quote it, in JSON or not. */
 export interface RecipientQuotes {
   /** A regular expression (RE2) for the recipient alone: not for another address or number that has it as a part. */
@@ -29,16 +31,13 @@ const AFTER_NUMBER = "(?:$|[^0-9])";
 export function quoteRecipient(recipient: string): RecipientQuotes {
   // Each level of JSON puts more backslashes before quotation marks and backslashes.
   const escaped = recipient.replace(/[\\^$.|?*+()[\]{}]/g, "\\$&").replace(/\\\\|"/g, "\\\\*$&");
-  if (!recipient.includes("@")) {
+  const parts = splitAddress(recipient);
+  if (parts === null) {
     return { pattern: `(?i)${BEFORE_NUMBER}${escaped}${AFTER_NUMBER}`, part: recipient, otherPart: "" };
   }
   // Links have these two encoded.
   const either = escaped.replace("@", "(?:@|%40)").replaceAll("\\+", "(?:\\+|%2B)");
   const pattern = `(?i)(?:${BEFORE_ADDRESS}|${REPLY_CODE})${either}${AFTER_ADDRESS}`;
-  const at = recipient.lastIndexOf("@");
-  const [part = ""] = recipient
-    .slice(0, at)
-    .split(/["\\@+]/)
-    .toSorted((a, b) => b.length - a.length);
-  return { pattern, part, otherPart: recipient.slice(at + 1) };
+  const [part = ""] = parts.local.split(/["\\@+]/).toSorted((a, b) => b.length - a.length);
+  return { pattern, part, otherPart: parts.domain };
 }

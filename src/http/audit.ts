@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from "../domain/texts/json.ts";
+import { splitAddress } from "../domain/texts/split-address.ts";
 
 /** An audited call: an operator's call that is not a read, or a tenant's call that changes its stored data. */
 export interface AuditedCall {
@@ -108,6 +109,6 @@ function cut(text: string): string {
 
 /** Returns an address without the part that names a person. */
 function withoutPerson(text: string | null): string {
-  const at = text?.lastIndexOf("@") ?? -1;
-  return at === -1 ? "…" : `…${text?.slice(at)}`;
+  const parts = splitAddress(text ?? "");
+  return parts === null ? "…" : `…@${parts.domain}`;
 }

@@ -12,6 +12,7 @@ import { remember } from "../../domain/remember.ts";
 import type { SuppressionLookup } from "../../domain/tenants/suppressions.ts";
 import type { Tenant } from "../../domain/tenants/tenant.ts";
 import type { OutboundGuard } from "../../domain/texts/outbound.ts";
+import { extractDomain } from "../../domain/texts/split-address.ts";
 import { attachedFiles, keptBytes, LostContentError } from "./attached-files.ts";
 import { type BouncedAddresses, suppressBounced } from "./bounced-addresses.ts";
 import { Copies, named, toMailboxes } from "./copies.ts";
@@ -19,7 +20,7 @@ import { EmailComposer, type EmailContent, writtenHtml } from "./email-composer.
 import { EmailLinks } from "./email-links.ts";
 import { bounceBy } from "./failure-report.ts";
 import type { LinkSigner } from "./links/link-tokens.ts";
-import { extractDomain, formatReturnPath, isMailAddress } from "./mail-address.ts";
+import { formatReturnPath, isMailAddress } from "./mail-address.ts";
 import { formatMessageId } from "./message-id.ts";
 import { encodedText } from "./mime/body-encoding.ts";
 import { type Mailbox, type NamedAddress, toMailbox } from "./mime/header-values.ts";

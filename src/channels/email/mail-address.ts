@@ -16,11 +16,6 @@ const QUOTED = '"(?:[^"\\\\<>\\p{C}]|\\\\[^<>\\p{C}])*"';
 const LITERAL = "\\[[A-Za-z0-9:.]+\\]";
 const MAILBOX = new RegExp(`^(?:${ATOM}|${QUOTED})@(?:${ATOM}|${LITERAL})$`, "u");
 
-/** Returns the part after the last `@` of an address that `isMailAddress` accepts. */
-export function extractDomain(address: string): string {
-  return address.slice(address.lastIndexOf("@") + 1);
-}
-
 /**
  * Formats the envelope sender of a job's e-mail: `b+<job_id>@host`, 38 characters before the `@` (RFC 5321, 4.5.3.1.1
  * allows 64), case-insensitive. A bounce sent to it identifies its job. A job id holds 74 random bits and is known only

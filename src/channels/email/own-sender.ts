@@ -1,6 +1,7 @@
 import type { VerifiedDomain } from "../../domain/channels/domain.ts";
 import type { EmailSender } from "../../domain/channels/email.ts";
 import type { Tenant } from "../../domain/tenants/tenant.ts";
+import { extractDomain } from "../../domain/texts/split-address.ts";
 
 /** Whether and how a tenant's e-mail may be sent under its own name. */
 export type OwnSender =
@@ -17,7 +18,7 @@ export type OwnSender =
  */
 export function findOwnSender({ emailSender, domains }: Pick<Tenant, "emailSender" | "domains">): OwnSender {
   if (emailSender === null) return { kind: "platform" };
-  const name = emailSender.fromAddress.slice(emailSender.fromAddress.lastIndexOf("@") + 1).toLowerCase();
+  const name = extractDomain(emailSender.fromAddress).toLowerCase();
   const domain = domains.get(name);
   const isVerified = domain !== undefined && (domain.relay !== null || (domain.smtp && emailSender.smtpUrl !== null));
   return isVerified ? { kind: "verified", sender: emailSender, domain } : { kind: "unverified", domain: name };

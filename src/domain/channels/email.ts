@@ -1,5 +1,6 @@
 import { limits } from "../limits.ts";
 import { parseUrl } from "../texts/parse-url.ts";
+import { splitAddress } from "../texts/split-address.ts";
 
 export const TEMPLATE_SLUG = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 
@@ -60,9 +61,7 @@ export function namesMachine(domain: string): boolean {
  */
 export function parseAddress(text: string): string | null {
   if (text.length > limits.addressBytesMax || !PRINTABLE_ASCII.test(text)) return null;
-  const at = text.lastIndexOf("@");
-  const local = text.slice(0, Math.max(at, 0));
-  const domain = text.slice(at + 1);
+  const { local, domain } = splitAddress(text) ?? NOTHING;
   if (local.length === 0 || local.length > LOCAL_BYTES_MAX || !isDomain(domain)) return null;
   if (DOT_STRING.test(local)) return text;
   return QUOTED_STRING.test(local) ? `${withoutNeedlessQuotes(local)}@${domain}` : null;
@@ -75,10 +74,9 @@ export function parseAddress(text: string): string | null {
  */
 export function parseRecipient(text: string): string | null {
   if (PRINTABLE_ASCII.test(text)) return parseAddress(text);
-  const at = text.lastIndexOf("@");
-  const given = text.slice(0, Math.max(at, 0));
+  const { local: given, domain: host } = splitAddress(text) ?? NOTHING;
   if (given.length > GIVEN_LOCAL_CHARS_MAX || MARKS_TOO_MANY.test(given)) return null;
-  const domain = toAsciiDomain(text.slice(at + 1));
+  const domain = toAsciiDomain(host);
   if (domain === null) return null;
   const local = given.normalize("NFC");
   const address = `${local}@${domain}`;
@@ -93,7 +91,7 @@ export function parseRecipient(text: string): string | null {
  * where some also interpret `@`. Mail to such addresses is refused, because the domain does not determine where it goes.
  */
 export function isRoutedOn(address: string): boolean {
-  return /[%!@]/.test(address.slice(0, address.lastIndexOf("@")));
+  return /[%!@]/.test(splitAddress(address)?.local ?? "");
 }
 
 /** Returns the spelling under which a recipient is stored and compared, whatever its source. */
@@ -110,6 +108,7 @@ function toAsciiDomain(domain: string): string | null {
 
 /** Excludes every character that ends the host in a URL. */
 const LABELS = /^[A-Za-z0-9.\u0080-\u{10ffff}-]+$/u;
+const NOTHING = { local: "", domain: "" };
 const LOCAL_BYTES_MAX = 64;
 /** Before letters are composed with their marks: no letter has more than three UTF-16 units per two bytes. */
 const GIVEN_LOCAL_CHARS_MAX = 2 * LOCAL_BYTES_MAX;

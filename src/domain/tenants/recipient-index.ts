@@ -1,5 +1,6 @@
 import { normaliseAddress, parseRecipient } from "../channels/email.ts";
 import { WHATSAPP_USER_ID } from "../channels/whatsapp.ts";
+import { splitAddress } from "../texts/split-address.ts";
 
 /**
  * Finds messages to a recipient in stores that do not have the recipient itself: they have a keyed hash of it, which
@@ -42,6 +43,5 @@ export function isRecipient(text: string): boolean {
 
 /** Returns the domain of an e-mail address; "" for any other recipient. */
 export function recipientDomain(recipient: string): string {
-  const at = recipient.lastIndexOf("@");
-  return at === -1 ? "" : recipient.slice(at + 1);
+  return splitAddress(recipient)?.domain ?? "";
 }

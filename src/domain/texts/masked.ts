@@ -1,3 +1,5 @@
+import { splitAddress } from "./split-address.ts";
+
 /** The most characters of a provider's text in a log line. */
 const TEXT_CHARS_MAX = 300;
 /** Characters to read before masking, which shortens the text. */
@@ -5,8 +7,8 @@ const TEXT_CHARS_READ = 2 * TEXT_CHARS_MAX;
 
 /** Masks a recipient for logs: `a***@example.com`, `+34***89`. */
 export function maskedRecipient(recipient: string): string {
-  const at = recipient.lastIndexOf("@");
-  if (at > 0) return `${recipient.slice(0, 1)}***${recipient.slice(at)}`;
+  const parts = splitAddress(recipient);
+  if (parts !== null && parts.local !== "") return `${parts.local.slice(0, 1)}***@${parts.domain}`;
   return recipient.length < 8 ? "***" : `${recipient.slice(0, 3)}***${recipient.slice(-2)}`;
 }
 

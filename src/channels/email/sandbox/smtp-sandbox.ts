@@ -5,6 +5,7 @@ import { FirstTries, MessageRing } from "../../../domain/channels/sandbox.ts";
 import type { Clock, Timer } from "../../../domain/clock.ts";
 import type { DeliveryReport, SandboxInbox, SandboxMessage } from "../../../domain/jobs/report.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
+import { extractDomain } from "../../../domain/texts/split-address.ts";
 import { furtherRecipient, type MailedJob, parseMessageId } from "../message-id.ts";
 import { attachmentsIn, messageIdIn, subjectIn } from "./mail-headers.ts";
 
@@ -265,6 +266,6 @@ function reply(responseCode: number, message: string): Error {
 }
 
 function outcomeFor(address: string): SandboxOutcome {
-  const domain = address.slice(address.lastIndexOf("@") + 1).toLowerCase();
+  const domain = extractDomain(address).toLowerCase();
   return Object.hasOwn(OUTCOMES, domain) ? (OUTCOMES[domain] ?? "delivered") : "delivered";
 }

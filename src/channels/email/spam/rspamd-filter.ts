@@ -2,6 +2,7 @@ import { domainToASCII } from "node:url";
 import { UnavailableError } from "../../../domain/errors.ts";
 import { boundedText } from "../../../domain/texts/bounded-text.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../../domain/texts/json.ts";
+import { splitAddress } from "../../../domain/texts/split-address.ts";
 import type { ScoredMessage, SpamFilter, SpamVerdict, TriggeredRule } from "./spam.ts";
 import { spamVerdict } from "./spam-verdict.ts";
 
@@ -133,8 +134,8 @@ function extractAddress(mailbox: string): string {
  * one.
  */
 function envelopeAddress(address: string): string | null {
-  const at = address.lastIndexOf("@");
-  const ascii = `${address.slice(0, at)}@${domainToASCII(address.slice(at + 1))}`;
+  const parts = splitAddress(address);
+  const ascii = parts === null ? "" : `${parts.local}@${domainToASCII(parts.domain)}`;
   return /^[!-~]+@[!-~]+$/.test(ascii) ? ascii : null;
 }
 

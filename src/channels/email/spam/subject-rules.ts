@@ -1,3 +1,4 @@
+import { extractDomain } from "../../../domain/texts/split-address.ts";
 import { gappyWords, obfuscatedWords } from "./disguised-words.ts";
 import { registeredDomain } from "./link-target.ts";
 import type { SpamRule } from "./spam-rule.ts";
@@ -59,10 +60,7 @@ export const SUBJECT_RULES: readonly SpamRule[] = [
 function poses(from: string): boolean {
   const open = from.lastIndexOf("<");
   if (open === -1) return false;
-  const domain = from
-    .slice(from.lastIndexOf("@") + 1)
-    .replace(/>\s*$/, "")
-    .toLowerCase();
+  const domain = extractDomain(from).replace(/>\s*$/, "").toLowerCase();
   const [, named] = /[\w.+-]{1,64}@([\w-]{1,63}(?:\.[\w-]{1,63}){1,8})/.exec(from.slice(0, open)) ?? [];
   if (named === undefined) return false;
   return registeredDomain(named.toLowerCase()) !== registeredDomain(domain);
