@@ -13,9 +13,12 @@ export function toSocketAddress(url: URL): { readonly host: string; readonly por
   return { host: extractHost(url), port: Number(url.port) || (url.protocol === "https:" ? 443 : 80) };
 }
 
-/** Whether the host or address belongs to this machine alone: no other machine can connect to it, or from it. */
+/**
+ * Whether the host or address belongs to this machine alone: no other machine can connect to it, or from it. Judged by its form, also
+ * by the one that a URL gives to a mapped address (`::ffff:7f00:1`), or by the one name that is reserved for it (RFC 6761, 6.3).
+ */
 export function isLoopback(host: string): boolean {
-  return /^(localhost|::1|(::ffff:)?127\.\d{1,3}\.\d{1,3}\.\d{1,3})$/i.test(host);
+  return /^(localhost|::1|(::ffff:)?127\.\d{1,3}\.\d{1,3}\.\d{1,3}|::ffff:7f[\da-f]{2}:[\da-f]{1,4})$/i.test(host);
 }
 
 /**

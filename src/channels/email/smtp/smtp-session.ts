@@ -1,7 +1,8 @@
-import { BlockList, isIP } from "node:net";
+import { isIP } from "node:net";
 import type { SMTPPoolOptions } from "nodemailer";
 import SMTPConnection from "nodemailer/lib/smtp-connection";
 import type { SmtpServer } from "../../../domain/channels/smtp-url.ts";
+import { isLoopback } from "../../../domain/texts/host.ts";
 import type { MailMessage } from "../mime/mail-message.ts";
 import { boundUntilReady, type ReadySocket, takenOver } from "./ready-socket.ts";
 import { isPositive, ReplyReader, type SmtpReply } from "./reply-reader.ts";
@@ -381,7 +382,7 @@ export function encryption({ host, secure, user, isSwapped = false }: SmtpServer
   const unverified: SMTPPoolOptions = { opportunisticTLS: true, tls: { rejectUnauthorized: false } };
   const plain: SMTPPoolOptions = { ignoreTLS: true };
   if (secure) return {};
-  if (isThisMachine(host)) return isSwapped ? unverified : plain;
+  if (isLoopback(host)) return isSwapped ? unverified : plain;
   if (user !== "") return { requireTLS: true };
   return isSwapped ? plain : unverified;
 }
@@ -389,22 +390,9 @@ export function encryption({ host, secure, user, isSwapped = false }: SmtpServer
 /** Whether to try the other encryption: the server demands it, or an optional handshake failed. */
 export function asksToSwap({ host, secure, user }: SmtpServer, { code, replyCode, reply }: SmtpFailure): boolean {
   if (secure) return false;
-  if (!isThisMachine(host)) return user === "" && code === "ETLS" && replyCode === null;
+  if (!isLoopback(host)) return user === "" && code === "ETLS" && replyCode === null;
   // RFC 3207, 4, and RFC 4954, 6: also "authentication required", where it is offered behind STARTTLS alone.
   return replyCode === 530 || replyCode === 538 || (replyCode !== null && /STARTTLS/i.test(reply ?? ""));
-}
-
-const LOOPBACK = new BlockList();
-LOOPBACK.addSubnet("127.0.0.0", 8, "ipv4");
-LOOPBACK.addAddress("::1", "ipv6");
-
-/**
- * Whether the host is this machine: a loopback address, or the one name reserved for it (RFC 6761, 6.3);
- * `127.example.org` may be any host.
- */
-function isThisMachine(host: string): boolean {
-  const family = isIP(host);
-  return family === 0 ? host.toLowerCase() === "localhost" : LOOPBACK.check(host, family === 6 ? "ipv6" : "ipv4");
 }
 
 /** Whether the failure is a refusal of this message after which the server keeps listening. */
