@@ -1,5 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import type { Clock } from "../domain/clock.ts";
+import { remember } from "../domain/remember.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { type Operator, type OperatorAccount, type OperatorDirectory, ROOT } from "../domain/tenants/operator.ts";
 import { ApiError } from "./api-error.ts";
@@ -149,13 +150,9 @@ export class RecentFailures {
   /** Returns the caller's number of failures, including this one. */
   add(caller: string, nowMs: number): number {
     const recent = [...this.recent(caller, nowMs), nowMs];
-    this.timesMs.delete(caller);
-    this.timesMs.set(caller, recent);
-    for (const [first, times] of this.timesMs) {
-      const isOver = (times.at(-1) ?? 0) + this.options.windowMs <= nowMs;
-      if (!isOver && this.timesMs.size <= this.options.callersMax) break;
-      this.timesMs.delete(first);
-    }
+    const { windowMs, callersMax } = this.options;
+    const isOver = (times: readonly number[]) => (times.at(-1) ?? 0) + windowMs <= nowMs;
+    remember(this.timesMs, { key: caller, value: recent, max: callersMax, isOver });
     return recent.length;
   }
 

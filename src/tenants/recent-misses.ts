@@ -1,3 +1,5 @@
+import { remember } from "../domain/remember.ts";
+
 /**
  * Remembers for a short while which names were not found, so a repeated name costs no lookup. Bounded: the oldest are forgotten
  * first, because hostile callers never repeat a name.
@@ -17,12 +19,8 @@ export class RecentMisses {
   }
 
   add(name: string, nowMs: number): void {
-    this.untilMs.delete(name);
-    this.untilMs.set(name, nowMs + this.keptMs);
-    for (const [oldest, until] of this.untilMs) {
-      if (this.untilMs.size <= this.namesMax && nowMs < until) return;
-      this.untilMs.delete(oldest);
-    }
+    const isOver = (until: number) => until <= nowMs;
+    remember(this.untilMs, { key: name, value: nowMs + this.keptMs, max: this.namesMax, isOver });
   }
 
   delete(name: string): void {

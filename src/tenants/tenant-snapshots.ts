@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { type Clock, sleep } from "../domain/clock.ts";
+import { remember } from "../domain/remember.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import {
   type ChangeFeed,
@@ -311,7 +312,7 @@ export class TenantSnapshots implements TenantDirectory {
         return null;
       }
       if (!wereAllDropped && !this.wasDropped(owner.tenantId, drops)) {
-        putBounded(this.keys, apiKey, { snapshot, owner }, KEYS_MAX);
+        remember(this.keys, { key: apiKey, value: { snapshot, owner }, max: KEYS_MAX });
       }
       return { tenant: snapshot.tenant, key: owner.key };
     } finally {
@@ -340,8 +341,8 @@ export class TenantSnapshots implements TenantDirectory {
 
   private remember(tenantId: string, snapshot: Snapshot): void {
     this.forget(tenantId);
-    const evicted = putBounded(this.snapshots, tenantId, snapshot, SNAPSHOTS_MAX);
-    if (evicted !== null) evicted.isCurrent = false;
+    const evicted = remember(this.snapshots, { key: tenantId, value: snapshot, max: SNAPSHOTS_MAX });
+    if (evicted !== undefined) evicted.isCurrent = false;
   }
 
   private forget(tenantId: string): void {
@@ -368,16 +369,4 @@ function served(snapshot: Snapshot, nowMs: number): Tenant {
 
 function fulfilled<T>(value: T): PromiseFulfilledResult<T> {
   return { status: "fulfilled", value };
-}
-
-/** Appends the value and returns the one evicted for it: the oldest. */
-function putBounded<T>(map: Map<string, T>, name: string, value: T, entriesMax: number): T | null {
-  map.delete(name);
-  map.set(name, value);
-  if (map.size <= entriesMax) return null;
-  for (const [oldest, evicted] of map) {
-    map.delete(oldest);
-    return evicted;
-  }
-  return null;
 }

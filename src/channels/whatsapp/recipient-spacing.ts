@@ -1,4 +1,5 @@
 import type { Clock } from "../../domain/clock.ts";
+import { remember } from "../../domain/remember.ts";
 import { chatLimits } from "./limits.ts";
 
 interface Pair {
@@ -16,7 +17,7 @@ interface Pair {
  * costs one refusal.
  */
 export class RecipientSpacing {
-  /** By number and recipient, ordered by first refusal. */
+  /** By number and recipient, ordered by latest refusal. */
   private readonly pairs = new Map<string, Pair>();
 
   constructor(private readonly clock: Clock) {}
@@ -46,8 +47,7 @@ export class RecipientSpacing {
       chatLimits.chatPairSpacingMsMax,
     );
     const pair = { nextMs: nowMs + spacingMs, promisedMs: nowMs, spacingMs, refusedAtMs: nowMs };
-    this.pairs.set(key, pair);
-    if (this.pairs.size > chatLimits.chatPairsMax) this.makeRoom();
+    remember(this.pairs, { key, value: pair, max: chatLimits.chatPairsMax });
     return this.promise(pair, nowMs);
   }
 
@@ -71,10 +71,5 @@ export class RecipientSpacing {
       Math.min(pair.promisedMs + pair.spacingMs, nowMs + chatLimits.chatPairSpacingMsMax),
     );
     return pair.promisedMs - nowMs;
-  }
-
-  private makeRoom(): void {
-    const [oldest] = this.pairs.keys();
-    if (oldest !== undefined) this.pairs.delete(oldest);
   }
 }

@@ -1,3 +1,4 @@
+import { remember } from "../../../domain/remember.ts";
 import { type MailedJob, parseMessageId } from "../message-id.ts";
 import type { QueueRef } from "./postfix-log-line.ts";
 
@@ -92,8 +93,7 @@ export class PostfixQueue {
     if (mail === undefined) return;
     this.entries.delete(key);
     this.changes.set(key, null);
-    this.departed.set(key, mail);
-    if (this.departed.size > DEPARTED_MAX) deleteFirst(this.departed);
+    remember(this.departed, { key, value: mail, max: DEPARTED_MAX });
   }
 
   /** Whether a local queue of any instance has (or had a moment ago) the same job under this id. */
@@ -152,11 +152,4 @@ function formatKey({ instance, queueId }: QueueRef): string {
 /** Extracts the instance's name, which contains no slash. */
 function extractInstance(key: string): string {
   return key.slice(0, key.indexOf("/"));
-}
-
-function deleteFirst(map: Map<string, unknown>): void {
-  for (const key of map.keys()) {
-    map.delete(key);
-    return;
-  }
 }

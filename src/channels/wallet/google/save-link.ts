@@ -1,6 +1,7 @@
 import { createPrivateKey, type KeyObject, sign } from "node:crypto";
 import type { GoogleContent, GoogleIssuer, Unusable } from "../../../domain/channels/wallet.ts";
 import { jobTimeMs } from "../../../domain/ids.ts";
+import { remember } from "../../../domain/remember.ts";
 import { walletLimits } from "../limits.ts";
 import type { Pass } from "../passes.ts";
 
@@ -46,8 +47,7 @@ export class SaveLinkSigner {
     const known = this.keys.get(pem);
     if (known !== undefined) return known;
     const key = createPrivateKey(pem);
-    if (this.keys.size >= walletLimits.googleAccountsMax) this.keys.clear();
-    this.keys.set(pem, key);
+    remember(this.keys, { key: pem, value: key, max: walletLimits.googleAccountsMax });
     return key;
   }
 }
