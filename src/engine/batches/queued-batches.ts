@@ -1,4 +1,5 @@
 import { isOutage, TransportError, UnavailableError } from "../../domain/errors.ts";
+import { FairTurns } from "../../domain/fair-turns.ts";
 import { idInBatch, type JobIds } from "../../domain/ids.ts";
 import type {
   Batch,
@@ -14,7 +15,6 @@ import type {
   NoRoom,
 } from "../../domain/jobs/batch.ts";
 import type { RateState } from "../../domain/jobs/queue.ts";
-import { TenantTurns } from "./tenant-turns.ts";
 
 export interface BatchPorts {
   readonly queue: BatchQueue;
@@ -23,6 +23,9 @@ export interface BatchPorts {
 
 /** How often a batch starts over because another call of the same request was first. */
 const RUNS_MAX = 3;
+/** Batches of one tenant that work at a time, and those that may wait behind them. */
+const AT_A_TIME = 3;
+const WAITING_MAX = 64;
 
 /**
  * Splits batches into pieces that enter the queue one after the other, so a large batch does not block other requests.
@@ -36,20 +39,14 @@ const RUNS_MAX = 3;
  *     other tenants' batches do not.
  */
 export class QueuedBatches implements Batches {
-  private readonly turns = new TenantTurns();
+  private readonly turns = new FairTurns({ all: Number.POSITIVE_INFINITY, each: AT_A_TIME });
 
   constructor(private readonly ports: BatchPorts) {}
 
   async accept(batch: Batch): Promise<BatchResult> {
     const { tenantId } = batch.tenant;
-    const entering = this.turns.enter(tenantId);
-    if (entering === null) return { kind: "busy" };
-    await entering;
-    try {
-      return await this.run(batch);
-    } finally {
-      this.turns.leave(tenantId);
-    }
+    if (this.turns.waiting(tenantId) >= WAITING_MAX) return { kind: "busy" };
+    return this.turns.inTurn(tenantId, () => this.run(batch));
   }
 
   private async run(batch: Batch): Promise<BatchResult> {
