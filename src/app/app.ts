@@ -205,7 +205,7 @@ async function openBase(
 
   const listed = { registry: registry.registry, recipients: registry.recipients };
   const suppressions = new SuppressionList({ ...listed, index: queue, queue });
-  const common = { directory, eventStore: eventStore.reader, clock: systemClock, telemetry };
+  const common = { directory, eventStore: eventStore.reader, clock: systemClock, random: systemRandom, telemetry };
   const reports = new DeliveryReports({ queue: suppressions, ...common });
   shutdown.add("history", "reports", () => reports.stop());
 

@@ -12,6 +12,7 @@ import type { SandboxInbox } from "../domain/jobs/report.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { extractHost, isLoopback } from "../domain/texts/host.ts";
 import { systemClock } from "../runtime/system-clock.ts";
+import { systemRandom } from "../runtime/system-random.ts";
 import type { Shutdown } from "./shutdown.ts";
 
 const PUBLIC_PUSH_URL = "https://api.push.apple.com";
@@ -66,12 +67,22 @@ export async function startApplePush(config: Config, telemetry: Telemetry, shutd
   if (url !== null) {
     // A stand-in for Apple on this machine has an unknown certificate, and pushes carry no secrets.
     const verifies = !isLoopback(extractHost(new URL(url)));
-    return { connections: new ApnsConnections({ url, ca: null, verifies, clock: systemClock }), inbox: null, url };
+    return {
+      connections: new ApnsConnections({ url, ca: null, verifies, clock: systemClock, random: systemRandom }),
+      inbox: null,
+      url,
+    };
   }
   const { server, rootPem } = await sandboxIdentity(config);
   const sandbox = await startApnsSandbox({ server, clock: systemClock, telemetry });
   shutdown.add("providers", "push sandbox", () => sandbox.stop());
-  const connections = new ApnsConnections({ url: sandbox.url, ca: rootPem, verifies: true, clock: systemClock });
+  const connections = new ApnsConnections({
+    url: sandbox.url,
+    ca: rootPem,
+    verifies: true,
+    clock: systemClock,
+    random: systemRandom,
+  });
   return { connections, inbox: sandbox.inbox, url: sandbox.url };
 }
 

@@ -15,6 +15,7 @@ import type { DomainStore, SenderDomainStore } from "../domain/channels/domain.t
 import { ConfigurationError } from "../domain/errors.ts";
 import type { DeliveryReport, SandboxInbox } from "../domain/jobs/report.ts";
 import type { TenantDirectory } from "../domain/tenants/tenant.ts";
+import { extractDomain } from "../domain/texts/split-address.ts";
 import { answeredWithin } from "../runtime/answered-within.ts";
 import { machineName } from "../runtime/machine-name.ts";
 import { systemClock } from "../runtime/system-clock.ts";
@@ -55,7 +56,15 @@ function openEmail(
   const ownRelays = config.providers === "live" ? outboundGuard(config) : null;
   const filter = spamFilterFor(config.spamFilter);
   const spam =
-    filter === null ? null : new SpamScreen({ filter, threshold: config.spamThreshold, clock: systemClock, telemetry });
+    filter === null
+      ? null
+      : new SpamScreen({
+          filter,
+          threshold: config.spamThreshold,
+          clock: systemClock,
+          random: systemRandom,
+          telemetry,
+        });
   if (spam !== null) away.addPart("spam filter", () => spam.health());
   const sender = { defaultFrom: config.mailFrom, defaultSigning: () => registry.senderDomain.signing };
   const common = {
@@ -128,7 +137,7 @@ async function resolveAddresses(server: string): Promise<readonly string[]> {
 
 /** The domain of `MAIL_FROM`. */
 export function readSenderDomain({ mailFrom: { address } }: Config): string {
-  const domain = address.slice(address.lastIndexOf("@") + 1);
+  const domain = extractDomain(address);
   return (URL.parse(`http://${domain}`)?.hostname ?? domain).toLowerCase();
 }
 

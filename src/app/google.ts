@@ -12,6 +12,7 @@ import type { GoogleIssuer } from "../domain/channels/wallet.ts";
 import type { SandboxInbox } from "../domain/jobs/report.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { systemClock } from "../runtime/system-clock.ts";
+import { systemRandom } from "../runtime/system-random.ts";
 import type { Shutdown } from "./shutdown.ts";
 
 const PUBLIC_API_URL = "https://walletobjects.googleapis.com";
@@ -91,6 +92,7 @@ export async function startGoogle(
       return keysUrl === null || (isLive && !url.startsWith("https:")) ? null : `${url}${CALLBACK_PATH}`;
     },
     clock: systemClock,
+    random: systemRandom,
     telemetry,
   });
   shutdown.add("providers", "Google's wallet", () => wallet.close());

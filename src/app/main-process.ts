@@ -9,6 +9,7 @@ import type { ChildProcess } from "../processes/child-process.ts";
 import { type ChildRole, listChildren, type ProcessPlan } from "../processes/process-plan.ts";
 import { Supervisor } from "../processes/supervisor.ts";
 import { systemClock } from "../runtime/system-clock.ts";
+import { systemRandom } from "../runtime/system-random.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
 import { departedMetrics, type MetricsParts, summedMetrics } from "../runtime/telemetry/summed-metrics.ts";
 import { parentDeathSignal } from "../storage/parent-death-signal.ts";
@@ -89,6 +90,7 @@ export class MainProcess {
       begin: (child, name) => this.beginChild(child, name),
       onLost: (name) => this.lost(name),
       clock: systemClock,
+      random: systemRandom,
       telemetry,
     });
   }

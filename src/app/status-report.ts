@@ -39,7 +39,11 @@ export class StatusReport {
 
   constructor(private readonly options: StatusReportOptions) {
     this.startedAtMs = options.clock.nowMs();
-    this.reports = new Repeated(() => this.tell(), options.clock, TELL_MS);
+    this.reports = new Repeated(
+      () => this.tell(),
+      options.clock,
+      () => TELL_MS,
+    );
   }
 
   delivers(dispatcher: Pick<Dispatcher, "shards" | "away" | "held">): void {

@@ -47,7 +47,11 @@ export class StoreMarks {
 
   constructor(private readonly options: StoreMarksOptions) {
     this.told[MARK_OF.registry] = options.checked.registryMark;
-    this.rounds = new Repeated(() => this.attempt(() => this.mark()), options.clock, MARK_MS);
+    this.rounds = new Repeated(
+      () => this.attempt(() => this.mark()),
+      options.clock,
+      () => MARK_MS,
+    );
   }
 
   /** Safe to repeat. */

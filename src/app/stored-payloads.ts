@@ -12,6 +12,7 @@ import type { Telemetry } from "../domain/telemetry.ts";
 import { PayloadSweep, type PayloadSweepPorts } from "../engine/dispatch/payload-sweep.ts";
 import { nameOfPayload } from "../http/sending/accept-job.ts";
 import { systemClock } from "../runtime/system-clock.ts";
+import { systemRandom } from "../runtime/system-random.ts";
 import { ContentFiles } from "../storage/content-files.ts";
 import { openingStore } from "../storage/opening-store.ts";
 import { PayloadFiles } from "../storage/payload-files.ts";
@@ -48,7 +49,7 @@ export async function openPayloads(
   const contents = isEmbedded ? await openContents(config.home, shutdown) : registry.jobContents;
   const { directory } = registry;
   if (sweeps) {
-    const common = { ...ports, directory, clock: systemClock, telemetry };
+    const common = { ...ports, directory, clock: systemClock, random: systemRandom, telemetry };
     const keepsFailed = async ({ tenantId, jobId }: PayloadRef) =>
       ((await failedJobs.failedJobs(tenantId, [jobId])).get(jobId)?.content ?? null) !== null;
     for (const sweep of [

@@ -32,6 +32,7 @@ import { serverUpMs, settleForPowerCuts } from "../events/schema/power-cuts.ts";
 import { ExpiredHistory, type ExpiredHistoryPorts } from "../events/schema/retention.ts";
 import type { DemoPorts } from "../events/write-demo-history.ts";
 import { WriteGate } from "../events/write-gate.ts";
+import { systemRandom } from "../runtime/system-random.ts";
 import type { HoldEvents } from "../storage/backup/running-cut.ts";
 import { startClickHouseChild } from "../storage/clickhouse/clickhouse-child.ts";
 import { openingStore } from "../storage/opening-store.ts";
@@ -288,6 +289,7 @@ function eventStoreOver(
         target,
         retention,
         clock,
+        random: systemRandom,
         ...ports,
       }),
     identity: () => eventStoreIdentity(reading, target, listNames(options)),

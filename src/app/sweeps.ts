@@ -3,6 +3,7 @@ import type { Telemetry } from "../domain/telemetry.ts";
 import type { RedisQueue } from "../engine/queue/redis-queue.ts";
 import { AgreedTime } from "../runtime/agreed-time.ts";
 import { systemClock } from "../runtime/system-clock.ts";
+import { systemRandom } from "../runtime/system-random.ts";
 import { type TenantRemovalPorts, TenantRemovals } from "../tenants/tenant-removal.ts";
 import { UsageCounter } from "../tenants/usage-counter.ts";
 import type { AppChannel } from "./app-channel.ts";
@@ -18,9 +19,13 @@ interface SweepOptions {
 export function startPassSweep(
   { telemetry }: SweepOptions,
   shutdown: Shutdown,
-  ports: Omit<PassSweepPorts, "clock" | "telemetry">,
+  ports: Omit<PassSweepPorts, "clock" | "random" | "telemetry">,
 ): void {
-  shutdown.start("history", "pass sweep", new PassSweep({ ...ports, clock: systemClock, telemetry }));
+  shutdown.start(
+    "history",
+    "pass sweep",
+    new PassSweep({ ...ports, clock: systemClock, random: systemRandom, telemetry }),
+  );
 }
 
 /** Removes what is too old, by a time on which all clocks agree. */
@@ -48,7 +53,13 @@ export function startTenantRemovals(
   ports: Pick<TenantRemovalPorts, "registry" | "devices" | "queue" | "history">,
 ): void {
   const names = channels.map(({ name }) => name);
-  const removals = new TenantRemovals({ ...ports, channels: names, clock: systemClock, telemetry });
+  const removals = new TenantRemovals({
+    ...ports,
+    channels: names,
+    clock: systemClock,
+    random: systemRandom,
+    telemetry,
+  });
   shutdown.start("history", "tenant removals", removals);
 }
 

@@ -37,7 +37,14 @@ function openExporter(
 ): OtlpExporter {
   const attributes = { "service.version": version, ...tracesResource, "service.name": tracesService };
   const service = { attributes: { ...attributes, "process.pid": String(process.pid) }, version };
-  return new OtlpExporter({ url, headers: tracesHeaders ?? {}, service, clock: systemClock, telemetry });
+  return new OtlpExporter({
+    url,
+    headers: tracesHeaders ?? {},
+    service,
+    clock: systemClock,
+    random: systemRandom,
+    telemetry,
+  });
 }
 
 function createSampler({ tracesSampler, tracesShare }: Config): Sampler {

@@ -47,7 +47,16 @@ export function startWhatsapp({ config, telemetry, platform }: ChannelPorts, shu
   const callbacks = new CallbackData(config.masterKeys);
   const over = (apiUrl: string) => ({
     urls: { whatsappApiUrl: apiUrl },
-    open: () => new WhatsappChannel({ apiUrl, apiVersion, platform, callbacks, clock: systemClock, telemetry }),
+    open: () =>
+      new WhatsappChannel({
+        apiUrl,
+        apiVersion,
+        platform,
+        callbacks,
+        clock: systemClock,
+        random: systemRandom,
+        telemetry,
+      }),
   });
   const realUrl = realWhatsappUrl(config);
   if (realUrl !== null) return over(realUrl);
@@ -84,6 +93,7 @@ export function openWhatsappWebhook(context: WebhookContext, shutdown: Shutdown)
     callbacks: new CallbackData(config.masterKeys),
     platform,
     clock: systemClock,
+    random: systemRandom,
     telemetry,
   });
   // Stopped after the API, which hands over no more statuses by then.

@@ -1,4 +1,6 @@
+import { BackOff } from "./back-off.ts";
 import type { Clock } from "./clock.ts";
+import type { Random } from "./random.ts";
 import type { Telemetry } from "./telemetry.ts";
 
 /** Whether a dependency of the service can be used, and since when. */
@@ -10,6 +12,7 @@ export interface Health {
 
 export interface HealthWatchOptions {
   readonly clock: Clock;
+  readonly random: Random;
   readonly telemetry: Telemetry;
   /** Name of the gauge: 1 while the dependency is up, 0 while it is down. */
   readonly gauge: string;
@@ -29,11 +32,13 @@ export interface HealthWatchOptions {
 export class HealthWatch {
   private state: Health = { up: true, sinceMs: null };
   private failures = 0;
-  private waitMs = TRY_MS_MIN;
+  private readonly waits: BackOff;
   /** Monotonic. */
   private nextTryMs = 0;
 
-  constructor(private readonly options: HealthWatchOptions) {}
+  constructor(private readonly options: HealthWatchOptions) {
+    this.waits = new BackOff({ firstMs: TRY_MS_MIN, maxMs: options.tryMsMax ?? TRY_MS_MAX }, options.random);
+  }
 
   get health(): Health {
     return this.state;
@@ -62,9 +67,8 @@ export class HealthWatch {
 
   failed(why: string): void {
     this.failures += 1;
-    const { clock, tryMsMax = TRY_MS_MAX } = this.options;
-    this.waitMs = this.state.up ? TRY_MS_MIN : Math.min(2 * this.waitMs, tryMsMax);
-    this.nextTryMs = clock.monotonicMs() + this.waitMs;
+    if (this.state.up) this.waits.reset();
+    this.nextTryMs = this.options.clock.monotonicMs() + this.waits.nextMs();
     if (!this.state.up || this.failures < (this.options.failuresMin ?? 1)) return;
     this.options.telemetry.log("error", this.options.messages.down, { error: why });
     this.become(false);

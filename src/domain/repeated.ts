@@ -8,7 +8,7 @@ export class Repeated {
   constructor(
     private readonly work: () => Promise<unknown>,
     private readonly clock: Clock,
-    private readonly pauseMs: number,
+    private readonly pauseMs: () => number,
   ) {}
 
   get isStopping(): boolean {
@@ -40,6 +40,6 @@ export class Repeated {
   }
 
   private pause(): Promise<void> {
-    return sleep(this.clock, this.pauseMs, this.stopping.signal);
+    return sleep(this.clock, this.pauseMs(), this.stopping.signal);
   }
 }

@@ -44,12 +44,12 @@ export const engineLimits = {
   lookCallMax: 256,
   /** Shards in one pull. */
   pullShardsMax: 64,
-  /** Longest wait before a failed queue call is tried again. */
-  queueRetryMs: 1_000,
-  /** Longest wait between two tries of giving back the resources of a failed job. */
-  giveBackRetryMsMax: 5_000,
-  /** Wait before a tenant is looked up again in a registry that does not answer. */
-  tenantRetryMs: 500,
+  /** Waits before a failed queue call is tried again. */
+  queueRetry: { firstMs: 50, maxMs: 1_000 },
+  /** Waits between tries of giving back the resources of a failed job. */
+  giveBackRetry: { firstMs: 50, maxMs: 5_000 },
+  /** Waits before a tenant is looked up again in a registry that does not answer. */
+  tenantRetry: { firstMs: 500, maxMs: 5_000 },
   /**
    * A day's allowance is taken in pieces, at most a fiftieth of it and at most this many: a crash loses the unused
    * units.
@@ -74,9 +74,8 @@ export const engineLimits = {
   surveyMs: 10_000,
 
   // Retrying.
-  retryBaseMs: 1_000,
-  retryFactor: 2,
-  retryDelayMsMax: 15 * 60 * 1000,
+  /** Full jitter spreads out jobs that failed together. */
+  jobRetry: { firstMs: 1_000, factor: 2, maxMs: 15 * 60 * 1000, jitter: 1 },
   /** How long a job waits for its retries, all of them together. */
   retryWaitedMsMax: 24 * 60 * 60 * 1000,
   /** References are grouped, and expire, by the hour in which they were written. */
@@ -88,9 +87,8 @@ export const engineLimits = {
   recordEntriesMax: 4_000,
   /** Pieces of a batch: each shard's mark names them all. */
   recordPiecesMax: 32,
-  /** First and longest wait before a batch that could not be recorded is tried again. */
-  recordRetryMs: 250,
-  recordRetryMsMax: 5_000,
+  /** Waits before a batch that could not be recorded is tried again. */
+  recordRetry: { firstMs: 250, maxMs: 5_000 },
   recordBytesMax: 8 * 1024 * 1024,
   /** Finished jobs that are listed together, and leave Redis together. */
   leaveTogetherMax: 64,

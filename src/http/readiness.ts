@@ -50,7 +50,7 @@ export class Readiness {
 
   constructor(private readonly options: ReadinessOptions) {
     this.look = oneAtATime(() => this.ask());
-    this.looks = new Repeated(this.look, options.clock, LOOK_MS);
+    this.looks = new Repeated(this.look, options.clock, () => LOOK_MS);
   }
 
   start(): void {

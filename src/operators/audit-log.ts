@@ -1,6 +1,7 @@
 import { and, desc, eq, gte, inArray, lt, type SQL, sql } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
 import type { Page } from "../domain/page.ts";
+import { type Random } from "../domain/random.ts";
 import { type Done, done, type InvalidCursor } from "../domain/store-result.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { JsonObject } from "../domain/texts/json.ts";
@@ -45,6 +46,7 @@ export interface AuditFilter {
 export interface AuditOptions {
   readonly database: Database;
   readonly clock: Clock;
+  readonly random: Random;
   readonly telemetry: Telemetry;
 }
 

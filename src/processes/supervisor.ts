@@ -1,5 +1,7 @@
+import { type BackOffBounds, backOffMs } from "../domain/back-off.ts";
 import { type CallName, callName } from "../domain/calls.ts";
 import { type Clock, sleep } from "../domain/clock.ts";
+import type { Random } from "../domain/random.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { ChildProcess } from "./child-process.ts";
 
@@ -16,14 +18,14 @@ export interface SupervisorOptions {
   /** Called when a working child is certainly gone, and will be replaced. */
   onLost(name: string): void;
   readonly clock: Clock;
+  readonly random: Random;
   readonly telemetry: Telemetry;
 }
 
 /** Requests a child to finish its work in flight and to end; it still accepts calls for the given number of ms. */
 export const STOP = callName<number, void>("process.stop");
 
-const RESTART_BASE_MS = 100;
-const RESTART_MS_MAX = 10_000;
+const RESTART: BackOffBounds = { firstMs: 100, maxMs: 10_000 };
 /** A child that worked for this long is considered stable: its next end counts as the first again. */
 const STABLE_MS = 10_000;
 
@@ -161,11 +163,11 @@ export class Supervisor {
 
   /** Returns the number of tries. */
   private async replace(kept: Kept, { failures, why }: { readonly failures: number; readonly why: string }) {
-    const { clock, telemetry } = this.options;
+    const { clock, random, telemetry } = this.options;
     const { signal } = this.stopping;
     telemetry.log("error", "a process ended and is started again", { child: kept.name, why, failures });
     for (let tries = failures; ; tries += 1) {
-      await sleep(clock, Math.min(RESTART_MS_MAX, RESTART_BASE_MS * 2 ** (tries - 1)), signal);
+      await sleep(clock, backOffMs(RESTART, tries - 1, random), signal);
       if (signal.aborted) return tries;
       kept.child = null;
       try {

@@ -1,3 +1,4 @@
+import { type BackOffBounds, longestBackOffMs } from "../domain/back-off.ts";
 import { type Clock, sleep } from "../domain/clock.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { ServerProcess } from "./server-process.ts";
@@ -23,8 +24,7 @@ export interface KeptServerOptions {
   onGone?(lastWords: string): void;
 }
 
-const RESTART_BASE_MS = 100;
-const RESTART_MAX_MS = 5_000;
+const RESTART: BackOffBounds = { firstMs: 100, maxMs: 5_000 };
 /** A server that has run this long is considered stable: its next exit counts as the first. */
 const STABLE_MS = 10_000;
 const ROOM_LOOK_MS = 2_000;
@@ -82,7 +82,7 @@ export class KeptServer {
         onGone?.(lastWords);
         return;
       }
-      await sleep(clock, Math.min(RESTART_BASE_MS * 2 ** (failures - 1), RESTART_MAX_MS), this.stopping.signal);
+      await sleep(clock, longestBackOffMs(RESTART, failures - 1), this.stopping.signal);
       current = await this.run().catch((error: unknown) => {
         if (this.stopping.signal.aborted) return null;
         telemetry.log("error", `${name} does not start`, { error: String(error) });

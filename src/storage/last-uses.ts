@@ -2,6 +2,7 @@ import { and, isNull, lt, or, type SQL } from "drizzle-orm";
 import type { PgColumn } from "drizzle-orm/pg-core";
 import type { Clock } from "../domain/clock.ts";
 import { isOutage } from "../domain/errors.ts";
+import { remember } from "../domain/remember.ts";
 import { Repeated } from "../domain/repeated.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { among } from "./analysts/statement-texts.ts";
@@ -41,19 +42,18 @@ export class LastUses {
   private readonly writes: Repeated;
 
   constructor(private readonly options: LastUsesOptions) {
-    this.writes = new Repeated(() => this.write(), options.clock, WRITE_MS);
+    this.writes = new Repeated(
+      () => this.write(),
+      options.clock,
+      () => WRITE_MS,
+    );
   }
 
   note(id: string): void {
     const nowMs = this.options.clock.monotonicMs();
     const notedMs = this.notedAtMs.get(id);
     if (notedMs !== undefined && nowMs - notedMs < USE_NOTED_MS) return;
-    this.notedAtMs.delete(id);
-    this.notedAtMs.set(id, nowMs);
-    for (const first of this.notedAtMs.keys()) {
-      if (this.notedAtMs.size <= IDS_MAX) break;
-      this.notedAtMs.delete(first);
-    }
+    remember(this.notedAtMs, { key: id, value: nowMs, max: IDS_MAX });
     if (this.unwritten.size < IDS_MAX) this.unwritten.set(id, new Date(this.options.clock.nowMs()));
   }
 

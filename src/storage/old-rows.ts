@@ -1,13 +1,8 @@
-import type { Clock } from "../domain/clock.ts";
-import { isOutage } from "../domain/errors.ts";
-import { Repeated } from "../domain/repeated.ts";
-import type { Telemetry } from "../domain/telemetry.ts";
+import { Sweep, type SweepPorts } from "../domain/sweep.ts";
 import type { AnyDb, Database } from "./postgres/database.ts";
 
-export interface OldRowsOptions {
+export interface OldRowsOptions extends SweepPorts {
   readonly database: Database;
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
   /** The kind of rows, for the log. */
   readonly name: string;
   /** Pieces per sweep. */
@@ -22,35 +17,17 @@ const SWEEP_MS = 60 * 60 * 1000;
 const ROWS_AT_ONCE = 1_000;
 
 /** Removes rows that are too old, every hour, in pieces that do not block other work. */
-export class OldRows {
-  private readonly sweeps: Repeated;
-
+export class OldRows extends Sweep {
   constructor(private readonly options: OldRowsOptions) {
-    this.sweeps = new Repeated(() => this.sweep(), options.clock, SWEEP_MS);
+    super(options, { everyMs: SWEEP_MS, failure: `${options.name} could not be removed` });
   }
 
-  /** Starts removing them. Call once only. */
-  start(): void {
-    this.sweeps.start();
-  }
-
-  /** Safe to repeat. */
-  stop(): Promise<void> {
-    return this.sweeps.stop();
-  }
-
-  /** Removes the rows that are too old now. Never rejects. */
-  async sweep(): Promise<void> {
-    const { database, telemetry, name, piecesMax } = this.options;
-    try {
-      const nowMs = await this.options.agreedMs();
-      for (let pieces = 0; pieces < piecesMax && !this.sweeps.isStopping; pieces += 1) {
-        const found = await database.write((transaction) => this.options.remove(transaction, ROWS_AT_ONCE, nowMs));
-        if (found < ROWS_AT_ONCE) return;
-      }
-    } catch (error) {
-      const level = isOutage(error) ? "warn" : "error";
-      telemetry.log(level, `${name} could not be removed`, { error: String(error) });
+  protected override async work(): Promise<void> {
+    const { database, piecesMax } = this.options;
+    const nowMs = await this.options.agreedMs();
+    for (let pieces = 0; pieces < piecesMax && !this.isStopping; pieces += 1) {
+      const found = await database.write((transaction) => this.options.remove(transaction, ROWS_AT_ONCE, nowMs));
+      if (found < ROWS_AT_ONCE) return;
     }
   }
 }

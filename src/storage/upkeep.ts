@@ -54,7 +54,11 @@ export class Upkeep {
   private checkpointDueMs: number;
 
   constructor(private readonly options: UpkeepOptions) {
-    this.looks = new Repeated(() => this.look(), options.clock, LOOK_MS);
+    this.looks = new Repeated(
+      () => this.look(),
+      options.clock,
+      () => LOOK_MS,
+    );
     this.longLookDueMs = options.clock.monotonicMs();
     this.checkpointDueMs = options.clock.monotonicMs() + CHECKPOINT_MS;
   }

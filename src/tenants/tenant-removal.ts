@@ -1,20 +1,18 @@
-import type { Clock } from "../domain/clock.ts";
 import { isOutage } from "../domain/errors.ts";
 import type { ChannelName } from "../domain/jobs/job.ts";
-import { Repeated } from "../domain/repeated.ts";
+import { Sweep, type SweepPorts } from "../domain/sweep.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { TenantHistory, TenantQueueRemoval } from "../domain/tenants/erasure.ts";
 import type { Purging } from "./endpoints/steering-endpoints.ts";
 import type { LeavingTenant, TenantRegistry } from "./registry.ts";
 
-export interface TenantRemovalPorts {
+export interface TenantRemovalPorts extends SweepPorts {
   readonly registry: Pick<TenantRegistry, "leavingTenants" | "removeOfTenant" | "tenantRemoved">;
   /** The registrations of people's devices. */
   readonly devices: Pick<TenantRegistry, "removeOfTenant">;
   readonly queue: TenantQueueRemoval & Purging;
   readonly history: TenantHistory;
   readonly channels: readonly ChannelName[];
-  readonly clock: Clock;
   readonly telemetry: Telemetry;
 }
 
@@ -34,33 +32,15 @@ const SETTLED_MS = 60_000;
  * R2. Every step checks what is left and is safe to repeat: the process may die at any point, and several may work at the
  *     same time.
  */
-export class TenantRemovals {
-  private readonly rounds: Repeated;
-
+export class TenantRemovals extends Sweep {
   constructor(private readonly ports: TenantRemovalPorts) {
-    this.rounds = new Repeated(() => this.round(), ports.clock, ROUND_MS);
+    super(ports, { everyMs: ROUND_MS, failure: "deleted tenants could not be read" });
   }
 
-  /** Call once only. */
-  start(): void {
-    this.rounds.start();
-  }
-
-  /** Safe to repeat. */
-  stop(): Promise<void> {
-    return this.rounds.stop();
-  }
-
-  /** Never rejects. */
-  async round(): Promise<void> {
-    const { registry, telemetry } = this.ports;
-    try {
-      for (const tenant of await registry.leavingTenants(TENANTS_MAX)) {
-        if (this.rounds.isStopping) return;
-        await this.remove(tenant).catch((error: unknown) => this.failed(tenant.tenantId, error));
-      }
-    } catch (error) {
-      telemetry.log(isOutage(error) ? "warn" : "error", "deleted tenants could not be read", { error: String(error) });
+  protected override async work(): Promise<void> {
+    for (const tenant of await this.ports.registry.leavingTenants(TENANTS_MAX)) {
+      if (this.isStopping) return;
+      await this.remove(tenant).catch((error: unknown) => this.failed(tenant.tenantId, error));
     }
   }
 

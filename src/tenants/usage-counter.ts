@@ -38,7 +38,11 @@ export class UsageCounter {
   private readonly flushes: Repeated;
 
   constructor(private readonly options: UsageCounterOptions) {
-    this.flushes = new Repeated(() => this.flush(), options.clock, FLUSH_MS);
+    this.flushes = new Repeated(
+      () => this.flush(),
+      options.clock,
+      () => FLUSH_MS,
+    );
   }
 
   /** Counts an authenticated request of a tenant. `queued`: the number of new jobs in its answer. */

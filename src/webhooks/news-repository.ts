@@ -1,6 +1,7 @@
 import { and, asc, desc, eq, gt, inArray, isNull, lt, lte, max } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
 import { firstEventIdAt, nextEventId } from "../domain/jobs/event.ts";
+import { type Random } from "../domain/random.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { TenantNews } from "../domain/tenants/tenant-news.ts";
 import { insertPieces } from "../storage/analysts/statement-texts.ts";
@@ -16,6 +17,7 @@ import { toWebhook } from "./webhook-rows.ts";
 export interface NewsRepositoryOptions {
   readonly database: Database;
   readonly clock: Clock;
+  readonly random: Random;
   readonly telemetry: Telemetry;
 }
 

@@ -61,7 +61,11 @@ export class WebhookSender {
     this.notes = new Notes(ports);
     this.work = new WebhookTurns({ ...ports, notes: this.notes });
     this.lookedAtMs = ports.clock.monotonicMs();
-    this.rounds = new Repeated(async () => this.round(), ports.clock, webhookLimits.reloadMs);
+    this.rounds = new Repeated(
+      async () => this.round(),
+      ports.clock,
+      () => webhookLimits.reloadMs,
+    );
   }
 
   /** Call once only. */

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { HealthWatch } from "../../src/domain/health.ts";
+import { LONGEST_WAITS } from "../support/longest-waits.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 import { VirtualClock } from "../support/virtual-clock.ts";
 
@@ -7,7 +8,14 @@ test("a part that is away is tried by one caller at a time, from every second to
   const clock = new VirtualClock();
   const telemetry = new QuietTelemetry();
   const messages = { down: "it is away", up: "it is back" };
-  const watch = new HealthWatch({ clock, telemetry, gauge: "part_up", messages, failuresMin: 2 });
+  const watch = new HealthWatch({
+    clock,
+    random: LONGEST_WAITS,
+    telemetry,
+    gauge: "part_up",
+    messages,
+    failuresMin: 2,
+  });
   watch.failed("no answer");
   expect([watch.health.up, watch.mayTry()]).toEqual([true, true]);
   watch.failed("no answer");

@@ -5,6 +5,7 @@ import { FAILED_PAYLOADS, failedPayloads } from "../../src/events/failed-payload
 import { eventStoreIdentity, migrateEventStore } from "../../src/events/schema/migrate-event-store.ts";
 import { ExpiredHistory, eventsKeptUntilMs } from "../../src/events/schema/retention.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../src/runtime/system-random.ts";
 import { storedEventRow } from "../engine/recorder/event-store-rows.ts";
 import { startEngine, type TestEventStore } from "../support/clickhouse-event-store.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
@@ -38,6 +39,7 @@ const sweepAt = (nowMs: number) =>
     retention: RETENTION,
     agreedMs: () => Promise.resolve(nowMs),
     clock: systemClock,
+    random: systemRandom,
     telemetry: new QuietTelemetry(),
   }).sweep();
 

@@ -4,6 +4,7 @@ import { AUDIT_KEPT_DAYS, AuditRepository } from "../../src/operators/audit-log.
 import { Database } from "../../src/storage/postgres/database.ts";
 import { Front } from "../http/support/front.ts";
 import { eventually } from "../support/eventually.ts";
+import { LONGEST_WAITS } from "../support/longest-waits.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 import { recently } from "../support/recent-days.ts";
 import { SkippingClock } from "../tenants/machine.ts";
@@ -156,7 +157,7 @@ describe("the audit log", () => {
     const sweptAfter = async (days: number) => {
       const clock = Object.assign(new SkippingClock(), { nowMs: () => Date.now() + days * 86_400_000 });
       const database = new Database(front.database.db, clock);
-      await new AuditRepository({ database, clock, telemetry: new QuietTelemetry() })
+      await new AuditRepository({ database, clock, random: LONGEST_WAITS, telemetry: new QuietTelemetry() })
         .oldRows(() => Promise.resolve(clock.nowMs()))
         .sweep();
       return (await front.operate("GET", "/audit")).body["rows"];

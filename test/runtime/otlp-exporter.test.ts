@@ -37,7 +37,14 @@ afterEach(async () => {
 
 function exporterTo(url: string): OtlpExporter {
   const headers = { "x-key": "of the collector" };
-  return new OtlpExporter({ url: `${url}/v1/traces`, headers, service: SERVICE, clock: systemClock, telemetry });
+  return new OtlpExporter({
+    url: `${url}/v1/traces`,
+    headers,
+    service: SERVICE,
+    clock: systemClock,
+    random: systemRandom,
+    telemetry,
+  });
 }
 
 function tracer(sampler = ALL): SampledTracer {

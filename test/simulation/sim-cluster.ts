@@ -103,7 +103,7 @@ export class SimCluster {
     const payloads = { remove: () => Promise.resolve() };
     const charges = { discard: () => Promise.resolve() };
     this.schedule = new JobScheduler({ queue, eventStore: reader, payloads, charges, clock, telemetry });
-    this.reports = new DeliveryReports({ queue, directory, eventStore: reader, clock, telemetry });
+    this.reports = new DeliveryReports({ queue, directory, eventStore: reader, clock, random: dice, telemetry });
   }
 
   start(): void {

@@ -5,6 +5,7 @@ import { passDevices, passes } from "../../src/channels/wallet/tables.ts";
 import type { Clock } from "../../src/domain/clock.ts";
 import { UnavailableError } from "../../src/domain/errors.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../src/runtime/system-random.ts";
 import { Database } from "../../src/storage/postgres/database.ts";
 import { TenantRemovals } from "../../src/tenants/tenant-removal.ts";
 import { Front } from "../http/support/front.ts";
@@ -58,6 +59,7 @@ function removals(changes: Partial<ConstructorParameters<typeof TenantRemovals>[
     history: { removeHistory: async () => true },
     channels: ["email"],
     clock,
+    random: systemRandom,
     telemetry: new QuietTelemetry(),
     ...changes,
   });
@@ -132,11 +134,11 @@ test("everything of a deleted tenant leaves the registry, once its jobs have end
   expect((await send()).status).toBe(202);
   expect((await remove(`?confirm=${id}&purge=true`)).status).toBe(202);
   const { work, hastened, removed } = removals();
-  await work.round();
+  await work.sweep();
   // Jobs are deleted first.
   expect([hastened.includes(id), await countRows("suppressions")]).toEqual([true, 3]);
   front.queue.queued.splice(0);
-  await work.round();
+  await work.sweep();
   for (const table of ["keys", "templates", "credentials", "suppressions", "passes"])
     expect(await countRows(table)).toBe(0);
   const phone = eq(passDevices.deviceId, `phone-of-${id}`);
@@ -153,13 +155,13 @@ test("a removal that was broken off goes on in the next round, and a neighbour k
   await must(front.registry.putSuppression(id, "goes@example.com", "manual"));
   expect((await remove(`?confirm=${id}`)).status).toBe(202);
   const away = { removeHistory: () => Promise.reject(new UnavailableError("away")) };
-  await removals({ history: away }).work.round();
-  await removals({ history: { removeHistory: async () => false } }).work.round();
+  await removals({ history: away }).work.sweep();
+  await removals({ history: { removeHistory: async () => false } }).work.sweep();
   expect((await remove(`?confirm=${id}`)).body["state"]).toBe("deleting");
   // Too early: another process may still accept messages from its memory.
-  await removals({ clock: systemClock }).work.round();
+  await removals({ clock: systemClock }).work.sweep();
   expect((await remove(`?confirm=${id}`)).body["state"]).toBe("deleting");
-  await removals().work.round();
+  await removals().work.sweep();
   expect((await remove(`?confirm=${id}`)).body["state"]).toBe("deleted");
   expect(await front.registry.suppressionReason("acme", "kept@example.com")).toBe("manual");
 });
@@ -174,15 +176,15 @@ test("a tenant is not removed before its last event is recorded, which goes with
     removeHistory: async (tenantId: string) => !stored.delete(tenantId),
   };
   const { work, removed } = removals({ history });
-  for (let round = 0; round < 3; round += 1) await work.round();
+  for (let round = 0; round < 3; round += 1) await work.sweep();
   expect((await remove(`?confirm=${id}`)).body).toEqual({ id, state: "deleting", unfinished: 0 });
   expect([await countRows("suppressions"), removed]).toEqual([1, []]);
   // The recorder runs again.
   stored.add(id);
   unrecorded.delete(id);
-  await work.round();
+  await work.sweep();
   expect((await remove(`?confirm=${id}`)).body["state"]).toBe("deleting");
-  await work.round();
+  await work.sweep();
   expect((await remove(`?confirm=${id}`)).body["state"]).toBe("deleted");
   expect([stored.size, await countRows("suppressions"), removed]).toEqual([0, 0, [id]]);
 });

@@ -13,6 +13,7 @@ import { NewsRepository } from "../../src/webhooks/news-repository.ts";
 import type { WebhookContent } from "../../src/webhooks/webhook-repository.ts";
 import { WebhookSender, type WebhookSenderPorts } from "../../src/webhooks/webhook-sender.ts";
 import { FakeEventStore } from "../http/support/fake-event-store.ts";
+import { LONGEST_WAITS } from "../support/longest-waits.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { must } from "../support/must.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
@@ -90,7 +91,7 @@ export class SenderWorld {
   /** Incoming texts are stored here. */
   news(): NewsRepository {
     const database = new Database(this.database.db, systemClock);
-    return new NewsRepository({ database, clock: this.clock, telemetry: this.telemetry });
+    return new NewsRepository({ database, clock: this.clock, random: LONGEST_WAITS, telemetry: this.telemetry });
   }
 
   /** Accepts incoming texts, as the API does. */

@@ -10,6 +10,7 @@ import { NewsDesk } from "../../src/webhooks/news-desk.ts";
 import { shownAttempt } from "../../src/webhooks/schemas.ts";
 import { webhookNews } from "../../src/webhooks/tables.ts";
 import { eventually } from "../support/eventually.ts";
+import { LONGEST_WAITS } from "../support/longest-waits.ts";
 import { must } from "../support/must.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 import { VirtualClock } from "../support/virtual-clock.ts";
@@ -258,6 +259,7 @@ describe("what is kept", () => {
     const rows = new OldRows({
       database: new Database(world.database.db, systemClock),
       clock,
+      random: LONGEST_WAITS,
       telemetry: world.telemetry,
       name: "rows",
       agreedMs: () => Promise.resolve(clock.nowMs()),

@@ -26,6 +26,7 @@ export const walletLimits = {
    * How long a request waits for another one with its Idempotency-Key that has stored its pass but not queued its job.
    */
   passTwinMs: 10_000,
+  passTwinLooks: { firstMs: 5, maxMs: 200 },
   /** Passes of one `.pkpasses` file: as many as Wallet accepts (Apple, Distributing and updating a pass). */
   passesPerFileMax: 10,
   /** Such a file: it is built in memory for each call. Wallet accepts 150 MB. */
@@ -62,9 +63,8 @@ export const walletLimits = {
   /** A connection that was idle for this long is pinged, and has `apnsPingMs` to answer. */
   apnsIdleMs: 30_000,
   apnsPingMs: 2_000,
-  /** First and longest wait after a connection could not be opened. */
-  apnsReconnectMs: 500,
-  apnsReconnectMsMax: 20_000,
+  /** Waits after a connection could not be opened. */
+  apnsReconnect: { firstMs: 500, maxMs: 20_000 },
   /** How often a push moves to the next connection because the last one ended, before it waits. */
   apnsMovesMax: 5,
   /** Certificates, one connection each. */

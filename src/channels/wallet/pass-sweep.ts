@@ -1,23 +1,20 @@
-import type { Clock } from "../../domain/clock.ts";
-import { isOutage } from "../../domain/errors.ts";
 import type { EventReader } from "../../domain/jobs/event-store.ts";
 import { isFinal, type JobRecord } from "../../domain/jobs/job.ts";
 import { KnownWaits } from "../../domain/jobs/known-waits.ts";
 import type { FrontQueue } from "../../domain/jobs/queue.ts";
 import { Unjudged } from "../../domain/jobs/unjudged.ts";
-import { Repeated } from "../../domain/repeated.ts";
+import { Sweep, type SweepPorts } from "../../domain/sweep.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Tenant, TenantDirectory } from "../../domain/tenants/tenant.ts";
 import { walletLimits } from "./limits.ts";
 import type { PassStore, UnfinishedPass } from "./passes.ts";
 
-export interface PassSweepPorts {
+export interface PassSweepPorts extends SweepPorts {
   readonly passes: Pick<PassStore, "unfinished" | "undoCreate" | "discard" | "finishCreate" | "removeFailed">;
   readonly directory: TenantDirectory;
   readonly queue: Pick<FrontQueue, "job">;
   /** Must be able to read the event store: a job found in neither queue nor event store counts as never queued. */
   readonly eventStore: Pick<EventReader, "job">;
-  readonly clock: Clock;
   readonly telemetry: Telemetry;
 }
 
@@ -34,56 +31,39 @@ const WAITING_LOOK_MS = 10 * 60_000;
  * S2. A pass whose job cannot be checked now is checked at the next sweep. A problem with one pass does not delay
  *     others.
  */
-export class PassSweep {
-  private readonly sweeps: Repeated;
+export class PassSweep extends Sweep {
   /** Passes of scheduled jobs. */
   private waiting: KnownWaits;
 
   constructor(private readonly ports: PassSweepPorts) {
+    const failure = "passes without a job, or with a failed one, could not be looked for";
+    super(ports, { everyMs: walletLimits.passSweepMs, failure });
     this.waiting = new KnownWaits(ports.clock);
-    this.sweeps = new Repeated(() => this.sweep(), ports.clock, walletLimits.passSweepMs);
   }
 
-  /** Starts sweeping. Call once only. */
-  start(): void {
-    this.sweeps.start();
-  }
-
-  /** Waits for the running sweep. Safe to call twice. */
-  stop(): Promise<void> {
-    return this.sweeps.stop();
-  }
-
-  /** Checks the passes that are due once. Resolves when every pass that can be checked now is done. */
-  async sweep(): Promise<void> {
+  /** Ends when every pass that can be checked now is done. */
+  protected override async work(): Promise<void> {
     const { passes, clock, telemetry } = this.ports;
     const waiting = new KnownWaits(clock);
     const unjudged = new Unjudged(telemetry, "a pass could not be judged, and stays as it is");
-    try {
-      const beforeMs = clock.nowMs() - walletLimits.passUnfinishedMs;
-      let last: UnfinishedPass | null = null;
-      do {
-        const page: readonly UnfinishedPass[] = await passes.unfinished(beforeMs, last);
-        for (const pass of page) {
-          if (this.sweeps.isStopping) return;
-          const { tenantId: tenant, passId, jobId } = pass;
-          const untilMs = await this.settle(pass).catch((error: unknown) => {
-            unjudged.note(error, { tenant, pass: passId, job: jobId });
-            return null;
-          });
-          if (untilMs !== null) waiting.note(passId, untilMs);
-        }
-        last = page.at(-1) ?? null;
-      } while (last !== null);
-      this.waiting = waiting;
-      const failedBeforeMs = clock.nowMs() - walletLimits.failedPassKeptMs;
-      while (!this.sweeps.isStopping && !(await passes.removeFailed(failedBeforeMs)));
-    } catch (error) {
-      const level = isOutage(error) ? "warn" : "error";
-      telemetry.log(level, "passes without a job, or with a failed one, could not be looked for", {
-        error: String(error),
-      });
-    }
+    const beforeMs = clock.nowMs() - walletLimits.passUnfinishedMs;
+    let last: UnfinishedPass | null = null;
+    do {
+      const page: readonly UnfinishedPass[] = await passes.unfinished(beforeMs, last);
+      for (const pass of page) {
+        if (this.isStopping) return;
+        const { tenantId: tenant, passId, jobId } = pass;
+        const untilMs = await this.settle(pass).catch((error: unknown) => {
+          unjudged.note(error, { tenant, pass: passId, job: jobId });
+          return null;
+        });
+        if (untilMs !== null) waiting.note(passId, untilMs);
+      }
+      last = page.at(-1) ?? null;
+    } while (last !== null);
+    this.waiting = waiting;
+    const failedBeforeMs = clock.nowMs() - walletLimits.failedPassKeptMs;
+    while (!this.isStopping && !(await passes.removeFailed(failedBeforeMs)));
   }
 
   /** Finishes or undoes the pass if its job has ended. Returns when (unix ms) the next check is due, or null if unknown. */

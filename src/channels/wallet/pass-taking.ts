@@ -1,3 +1,4 @@
+import { backOffMs } from "../../domain/back-off.ts";
 import { type PlatformCredentials, resolveAppleSigner, resolveGoogleIssuer } from "../../domain/channels/platform.ts";
 import type { PassContent, PassType } from "../../domain/channels/wallet.ts";
 import { type Clock, sleep } from "../../domain/clock.ts";
@@ -104,9 +105,9 @@ export async function storeOnce(
   tenant: Tenant,
   { pass, idempotency, at = "" }: Storing,
 ): Promise<string | null> {
-  const { clock, queue, wallet } = ports;
+  const { clock, random, queue, wallet } = ports;
   const giveUpAtMs = clock.monotonicMs() + walletLimits.passTwinMs;
-  for (let waitMs = 5; ; waitMs = Math.min(2 * waitMs, 200)) {
+  for (let tries = 0; ; tries += 1) {
     const stored = await wallet.passes.create(pass);
     if (stored === "created") return null;
     if (stored === "no_tokens") throw noTokens();
@@ -125,7 +126,7 @@ export async function storeOnce(
         "an earlier try of this request has not ended yet: try again in some minutes",
       );
     }
-    await sleep(clock, waitMs);
+    await sleep(clock, backOffMs(walletLimits.passTwinLooks, tries, random));
   }
 }
 

@@ -55,9 +55,8 @@ export const chatLimits = {
   chatLockedPauseMs: 15 * 60_000,
   /** Refused credentials are tried again after this. New ones are tried at once. */
   chatCredentialsPauseMs: 30_000,
-  /** First and longest pause of a number for which the provider fails time after time. */
-  chatFailingPauseMs: 1_000,
-  chatFailingPauseMsMax: 30_000,
+  /** Pauses of a number for which the provider fails time after time. */
+  chatFailingPause: { firstMs: 1_000, maxMs: 30_000 },
   /** The longest that a probe, the message that tests whether such a number works again, takes to get its verdict. */
   chatProbeMsMax: 45_000,
   /** The API counts as unavailable once this many numbers have failed with no answer in between. */
@@ -88,9 +87,8 @@ export const chatLimits = {
   webhookStatusesMax: 500,
   /** Statuses that are kept because their message is still unknown; further ones are counted and dropped. */
   earlyStatusesMax: 10_000,
-  /** First and longest wait before their messages are looked up again. */
-  earlyStatusRetryMs: 50,
-  earlyStatusRetryMsMax: 5_000,
+  /** Waits before their messages are looked up again. */
+  earlyStatusRetry: { firstMs: 50, maxMs: 5_000 },
   incomingMessageCharsMax: 8_192,
   /** Parts of a call beside statuses and messages that are passed on; the provider packs fewer into one. */
   callbackPartsMax: 500,

@@ -1,3 +1,5 @@
+import { BackOff } from "../../domain/back-off.ts";
+import type { Random } from "../../domain/random.ts";
 import { chatLimits } from "./limits.ts";
 
 /** Failures in a row that stop a number: one or two are the message's. */
@@ -6,18 +8,22 @@ const STRIKES_MAX = 3;
 const PROBE_LOOK_MS = 1_000;
 
 /**
- * A circuit breaker for one phone number (monotonic ms). After three failures in a row the number pauses, for a second
- * at first and twice as long each time; after each pause one message is sent as a probe.
+ * A circuit breaker for one phone number (monotonic ms). After three failures in a row the number pauses, for up to a
+ * second at first and twice as long each time; after each pause one message is sent as a probe.
  *
  * N1. Results of messages that were in flight when the pause began are ignored.
  * N2. A probe without a verdict is replaced by the next message after the longest time that it can take.
  */
 export class NumberBreaker {
   private strikes = 0;
-  private pauseMs: number = chatLimits.chatFailingPauseMs;
+  private readonly pauses: BackOff;
   private pausedAtMs = Number.NEGATIVE_INFINITY;
   private pausedUntilMs = Number.NEGATIVE_INFINITY;
   private probedUntilMs = Number.NEGATIVE_INFINITY;
+
+  constructor(random: Random) {
+    this.pauses = new BackOff(chatLimits.chatFailingPause, random);
+  }
 
   get isOpen(): boolean {
     return this.strikes >= STRIKES_MAX;
@@ -39,7 +45,7 @@ export class NumberBreaker {
   works(): boolean {
     const wasOpen = this.isOpen;
     this.strikes = 0;
-    this.pauseMs = chatLimits.chatFailingPauseMs;
+    this.pauses.reset();
     this.probedUntilMs = Number.NEGATIVE_INFINITY;
     return wasOpen;
   }
@@ -51,8 +57,7 @@ export class NumberBreaker {
     this.strikes += 1;
     if (!this.isOpen) return false;
     this.pausedAtMs = nowMs;
-    this.pausedUntilMs = nowMs + this.pauseMs;
-    this.pauseMs = Math.min(2 * this.pauseMs, chatLimits.chatFailingPauseMsMax);
+    this.pausedUntilMs = nowMs + this.pauses.nextMs();
     this.probedUntilMs = Number.NEGATIVE_INFINITY;
     return !wasOpen;
   }

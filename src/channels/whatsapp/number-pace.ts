@@ -1,5 +1,6 @@
 import type { WhatsappSender } from "../../domain/channels/whatsapp.ts";
 import type { Clock } from "../../domain/clock.ts";
+import type { Random } from "../../domain/random.ts";
 import { chatLimits } from "./limits.ts";
 import { NumberBreaker } from "./number-breaker.ts";
 import { NumberRate } from "./number-rate.ts";
@@ -26,7 +27,10 @@ export class NumberPace {
   /** Numbers for which the provider has failed since it last judged a message. */
   private readonly failing = new Set<string>();
 
-  constructor(private readonly clock: Clock) {}
+  constructor(
+    private readonly clock: Clock,
+    private readonly random: Random,
+  ) {}
 
   /** Returns the milliseconds until the tenant may send from the number (0: now) and reserves its turn. */
   waitMs({ phoneNumberId, accessToken }: WhatsappSender, tenantId: string): number {
@@ -98,7 +102,7 @@ export class NumberPace {
     const known = this.numbers.get(phoneNumberId);
     if (known !== undefined) return known;
     if (this.numbers.size >= chatLimits.chatNumbersMax) this.forgetUneventful();
-    const state = newState();
+    const state = newState(this.random);
     this.numbers.set(phoneNumberId, state);
     return state;
   }
@@ -129,9 +133,9 @@ interface NumberState {
   refusedUntilMs: number;
 }
 
-function newState(): NumberState {
+function newState(random: Random): NumberState {
   return {
-    breaker: new NumberBreaker(),
+    breaker: new NumberBreaker(random),
     rate: new NumberRate(),
     turns: new TurnQueue(),
     pausedUntilMs: Number.NEGATIVE_INFINITY,

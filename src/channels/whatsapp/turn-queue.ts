@@ -1,4 +1,5 @@
 import { limits } from "../../domain/limits.ts";
+import { Pace } from "../../domain/pace.ts";
 import { chatLimits } from "./limits.ts";
 
 interface Turn {
@@ -11,7 +12,7 @@ interface Turn {
 /**
  * Tenants waiting for their turn at one sender, in order of arrival, with one turn per tenant.
  *
- * Q1. Messages are spaced evenly at the rate, with a burst worth `limits.paceBurstMs` after a rest (GCRA, ITU-T I.371).
+ * Q1. Messages are spaced evenly at the rate, with a burst worth `limits.paceBurstMs` after a rest (`Pace`).
  * Q2. `waitMs` returns when the tenant's turn comes at the present rate, and the tenant keeps its position by calling
  *     again then. It therefore calls about twice per message, however many tenants wait.
  * Q3. A tenant that does not come back loses its position and leaves a gap of at most one message.
@@ -19,16 +20,13 @@ interface Turn {
 export class TurnQueue {
   private readonly turns = new Map<string, Turn>();
   private issued = 0;
-  /** When the next message is due under even spacing (monotonic ms). */
-  private nextMs = Number.NEGATIVE_INFINITY;
+  private readonly pace = new Pace(limits.paceBurstMs);
 
   /** Returns the milliseconds until the tenant may send a message; 0: now. */
   waitMs(tenantId: string, nowMs: number, perSecond: number): number {
     this.dropAbsent(nowMs);
     const turn = this.turns.get(tenantId);
-    const intervalMs = 1000 / perSecond;
-    const dueMs = this.nextMs + this.countAhead(turn) * intervalMs - burstMs(intervalMs);
-    const waitMs = Math.max(0, dueMs - nowMs);
+    const waitMs = this.pace.waitMs(nowMs, perSecond, this.countAhead(turn));
     const keptUntilMs = nowMs + Math.min(waitMs, chatLimits.chatAskAgainMs) + chatLimits.chatTurnLateMsMax;
     if (turn !== undefined) turn.keptUntilMs = keptUntilMs;
     else if (waitMs > 0) this.turns.set(tenantId, { number: this.issued++, keptUntilMs });
@@ -38,13 +36,13 @@ export class TurnQueue {
   /** Records that the tenant sends a message. */
   take(tenantId: string, nowMs: number, perSecond: number): void {
     this.turns.delete(tenantId);
-    this.nextMs = Math.max(nowMs, this.nextMs) + 1000 / perSecond;
+    this.pace.take(nowMs, perSecond);
   }
 
   /** Whether no tenant waits and past messages no longer affect the pace. */
   isQuiet(nowMs: number): boolean {
     this.dropAbsent(nowMs);
-    return this.turns.size === 0 && this.nextMs <= nowMs;
+    return this.turns.size === 0 && this.pace.settledInMs(nowMs) === 0;
   }
 
   /** Counts the turns before this one, except abandoned ones in between. */
@@ -61,9 +59,4 @@ export class TurnQueue {
       this.turns.delete(tenantId);
     }
   }
-}
-
-/** Returns the rest of the burst after the first message has taken its share. */
-function burstMs(intervalMs: number): number {
-  return Math.max(0, limits.paceBurstMs - intervalMs);
 }

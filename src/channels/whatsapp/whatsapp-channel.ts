@@ -5,6 +5,7 @@ import type { Clock } from "../../domain/clock.ts";
 import type { QueuedJob } from "../../domain/jobs/job.ts";
 import type { Outcome } from "../../domain/jobs/outcome.ts";
 import { limits } from "../../domain/limits.ts";
+import type { Random } from "../../domain/random.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Tenant } from "../../domain/tenants/tenant.ts";
 import { maskedText } from "../../domain/texts/masked.ts";
@@ -27,6 +28,7 @@ export interface WhatsappChannelOptions {
   /** Signs the callback data that names a status's job. */
   readonly callbacks: CallbackSigner;
   readonly clock: Clock;
+  readonly random: Random;
   readonly telemetry: Telemetry;
   /** Time-out for one call; default `limits.chatTimeoutMs`. */
   readonly timeoutMs?: number;
@@ -66,10 +68,10 @@ export class WhatsappChannel implements Channel {
 
   /** Opens no connection yet. */
   constructor(private readonly options: WhatsappChannelOptions) {
-    const { apiUrl, apiVersion, clock } = options;
+    const { apiUrl, apiVersion, clock, random } = options;
     const timeoutMs = options.timeoutMs ?? limits.chatTimeoutMs;
     this.client = new GraphClient({ baseUrl: apiUrl, version: apiVersion, clock, timeoutMs });
-    this.pace = new NumberPace(clock);
+    this.pace = new NumberPace(clock, random);
     this.spacing = new RecipientSpacing(clock);
     this.relay = { key: apiUrl, name: URL.parse(apiUrl)?.host ?? apiUrl, isOwn: false };
   }

@@ -96,7 +96,7 @@ export class DailyAllowances {
       telemetry.log(expected ? "warn" : "error", "reserving units of the daily allowance failed and is repeated", {
         error: String(error),
       });
-      clock.setTimer(engineLimits.queueRetryMs, end);
+      clock.setTimer(engineLimits.queueRetry.maxMs, end);
       return;
     }
     end();

@@ -120,7 +120,7 @@ export class Deliveries {
     private readonly term: LeaseTerm,
     { onLanded, onFenced, shardTimeMs }: DeliveryEvents,
   ) {
-    const { queue, clock, telemetry, notes } = ports;
+    const { queue, clock, random, telemetry, notes } = ports;
     const { lease } = term;
     const send = (settlements: readonly Settlement[]) => queue.settle(lease, settlements, shardTimeMs());
     this.traces = new SettlementTraces(ports.tracer);
@@ -132,13 +132,13 @@ export class Deliveries {
       landed(settlements, reported);
       onLanded(settlements);
     };
-    this.settler = new Settler({ send, clock, telemetry, onLanded: landedAsOwner, onFenced });
+    this.settler = new Settler({ send, clock, random, telemetry, onLanded: landedAsOwner, onFenced });
     const sendLent = async (settlements: readonly Settlement[]) => {
       await this.lending;
       await queue.settleLent(lease, settlements, shardTimeMs());
       return "settled" as const;
     };
-    const lent = { send: sendLent, clock, telemetry, onFenced: () => {} };
+    const lent = { send: sendLent, clock, random, telemetry, onFenced: () => {} };
     this.lentSettler = new Settler({ ...lent, onLanded: landed });
     this.loans = new Settler({ ...lent, onLanded: () => {} });
   }
@@ -163,7 +163,7 @@ export class Deliveries {
     if (refused === null) await this.deliverAndSettle(starter, started, aborter);
     else {
       started.unit?.giveBack();
-      if (refused.kind === "away") this.submit(retryNow(job, "pending", engineLimits.retryBaseMs));
+      if (refused.kind === "away") this.submit(retryNow(job, "pending", engineLimits.jobRetry.firstMs));
       else await this.settle(job, refused, { wasStarted: false });
     }
     this.leave(job);
@@ -262,7 +262,7 @@ export class Deliveries {
     // Because the job itself carries the suppression, its settlement keeps an erased recipient out of the history.
     if (isSuppressed) await this.settle({ ...job, ...news }, suppressedBy(news.suppressed, news));
     else if (starter === undefined || this.isLent || news?.isReported) {
-      this.submit(retryNow(job, unsentStatus(job), news === null ? engineLimits.retryBaseMs : 0));
+      this.submit(retryNow(job, unsentStatus(job), news === null ? engineLimits.jobRetry.firstMs : 0));
     } else {
       // The job keeps its position: settled, it would return behind all jobs that were accepted since.
       if (news === null) starter.askLater();
@@ -331,7 +331,7 @@ export class Deliveries {
   /** Returns a job whose relay is away; the message itself was not judged. */
   private async putAside(starter: Starter, { job, tenant, slot }: Started, { why }: Away): Promise<void> {
     const { slots, random, clock } = this.ports;
-    if (this.isLent) return this.submit(retryNow(job, "running", engineLimits.retryBaseMs));
+    if (this.isLent) return this.submit(retryNow(job, "running", engineLimits.jobRetry.firstMs));
     const lane = slot?.lane ?? null;
     const place = lane === null ? "wait" : slots.get(job.channel)?.placeOfAway(lane, job);
     if (place === "hold") return starter.hold(job, slot?.kind === "probe");

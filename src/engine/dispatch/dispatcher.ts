@@ -147,7 +147,7 @@ export class Dispatcher {
 
   private async ownShard(term: LeaseTerm): Promise<void> {
     const { queue, suppressions, clock, random, telemetry, tracer } = this.options;
-    if (!(await fillSuppressions(suppressions, term, { clock, telemetry }))) return;
+    if (!(await fillSuppressions(suppressions, term, { clock, random, telemetry }))) return;
     const { channels, slots, backlog, lookups, notes, fallbacks } = this;
     const lendMs = () => (this.isStopping ? limits.drainMs : limits.deliveryTimeoutMs) + LEND_GRACE_MS;
     const common = { clock, random, telemetry, notes, fallbacks, ...(tracer !== undefined && { tracer }) };

@@ -1,3 +1,4 @@
+import { shortened } from "../../domain/back-off.ts";
 import type { Clock } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
 import { lifeBeganMs } from "../../domain/ids.ts";
@@ -69,6 +70,6 @@ export class FallbackTurns {
   }
 
   private wait(msMax: number): FallbackTurn {
-    return { kind: "wait", ms: Math.ceil(((1 + this.ports.random.next()) * msMax) / 2) };
+    return { kind: "wait", ms: Math.ceil(shortened(msMax, 0.5, this.ports.random)) };
   }
 }

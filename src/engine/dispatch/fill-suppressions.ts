@@ -1,6 +1,8 @@
+import { BackOff } from "../../domain/back-off.ts";
 import { type Clock, sleep } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
 import type { Lease } from "../../domain/jobs/queue.ts";
+import type { Random } from "../../domain/random.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { LeaseTerm } from "../leases/shard-keeper.ts";
 import { engineLimits } from "../limits.ts";
@@ -18,9 +20,10 @@ export interface SuppressionFiller {
 export async function fillSuppressions(
   filler: SuppressionFiller,
   { lease, closing }: LeaseTerm,
-  { clock, telemetry }: { readonly clock: Clock; readonly telemetry: Telemetry },
+  { clock, random, telemetry }: { readonly clock: Clock; readonly random: Random; readonly telemetry: Telemetry },
 ): Promise<boolean> {
-  for (let waitMs = 50; !closing.aborted; waitMs = Math.min(2 * waitMs, engineLimits.queueRetryMs)) {
+  const waits = new BackOff(engineLimits.queueRetry, random);
+  while (!closing.aborted) {
     try {
       return await filler.fill(lease, closing);
     } catch (error) {
@@ -31,7 +34,7 @@ export async function fillSuppressions(
         error: String(error),
       });
     }
-    await sleep(clock, waitMs, closing);
+    await sleep(clock, waits.nextMs(), closing);
   }
   return false;
 }

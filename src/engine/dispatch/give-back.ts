@@ -1,13 +1,16 @@
+import { BackOff } from "../../domain/back-off.ts";
 import type { Channel } from "../../domain/channels/channel.ts";
 import { type Clock, sleep } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
 import type { ChannelName, QueuedJob } from "../../domain/jobs/job.ts";
+import type { Random } from "../../domain/random.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import { engineLimits } from "../limits.ts";
 
 export interface GiveBackPorts {
   readonly channels: ReadonlyMap<ChannelName, Channel>;
   readonly clock: Clock;
+  readonly random: Random;
   readonly telemetry: Telemetry;
 }
 
@@ -22,15 +25,20 @@ export interface GivingTerm {
  * Calls the channel's `giveBack` for the job, and repeats that until it succeeds. False: the term ended first. Then the
  * job must not be recorded as failed: its next owner does both. Never rejects.
  */
-export async function giveBack({ channels, clock, telemetry }: GiveBackPorts, job: QueuedJob, term: GivingTerm) {
+export async function giveBack(
+  { channels, clock, random, telemetry }: GiveBackPorts,
+  job: QueuedJob,
+  term: GivingTerm,
+) {
   const channel = channels.get(job.channel);
   if (channel?.giveBack === undefined) return true;
   const { promise: ended, resolve } = Promise.withResolvers<false>();
   const end = () => resolve(false);
+  const waits = new BackOff(engineLimits.giveBackRetry, random);
   // The term is long, so its listeners must not outlive the job.
   term.ended.addEventListener("abort", end, { once: true });
   try {
-    for (let waitMs = 50; !term.ended.aborted; waitMs = Math.min(2 * waitMs, engineLimits.giveBackRetryMsMax)) {
+    while (!term.ended.aborted) {
       try {
         if (term.isSurelyHeld()) return await Promise.race([channel.giveBack(job).then(() => true), ended]);
       } catch (error) {
@@ -38,7 +46,7 @@ export async function giveBack({ channels, clock, telemetry }: GiveBackPorts, jo
         const level = isOutage(error) ? "warn" : "error";
         telemetry.log(level, "giving back failed and is repeated", { job: job.jobId, error: String(error) });
       }
-      await sleep(clock, waitMs, term.ended);
+      await sleep(clock, waits.nextMs(), term.ended);
     }
     return false;
   } finally {

@@ -1,3 +1,4 @@
+import { type BackOffBounds, backOffMs } from "../../domain/back-off.ts";
 import type { QueuedJob } from "../../domain/jobs/job.ts";
 import type { Settlement } from "../../domain/jobs/queue.ts";
 import { waitsInLife } from "../../domain/jobs/retry.ts";
@@ -9,8 +10,7 @@ import { holdBeginsMs } from "./steered-jobs.ts";
 const HOUR_MS = 60 * 60_000;
 /** A job is given up only after its relay has been away this long: a short outage must not end old jobs. */
 const OUTAGE_MS_MIN = HOUR_MS;
-const FIRST_WAIT_MS = 1_000;
-const WAIT_MS_MAX = 30_000;
+const WAITS_ALONE: BackOffBounds = { firstMs: 1_250, maxMs: 37_500, jitter: 0.2 };
 
 /** Returns how long a relay must have been away before jobs that are older than `holdMs` are given up. */
 export function outageMsMin(holdMs: number): number {
@@ -28,8 +28,7 @@ export function gaveUpHeld(job: QueuedJob, why: string, holdMs: number): Settlem
 
 /** Builds an uncounted wait for a single job: its relay was reported away but may still answer other jobs. */
 export function waitAlone(job: QueuedJob, random: Random): Settlement {
-  const longestMs = Math.min(WAIT_MS_MAX, FIRST_WAIT_MS * 2 ** Math.min(waitsInLife(job), 10));
-  const delayMs = Math.round(longestMs * (1 + random.next() / 4));
+  const delayMs = Math.round(backOffMs(WAITS_ALONE, waitsInLife(job), random));
   return { kind: "retry", job, delayMs, status: "running", isUncounted: true };
 }
 

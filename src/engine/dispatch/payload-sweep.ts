@@ -1,16 +1,14 @@
-import type { Clock } from "../../domain/clock.ts";
-import { isOutage } from "../../domain/errors.ts";
 import type { EventReader } from "../../domain/jobs/event-store.ts";
 import { isFinal } from "../../domain/jobs/job.ts";
 import { KnownWaits } from "../../domain/jobs/known-waits.ts";
 import type { PayloadRef, PayloadStore, StoredRef } from "../../domain/jobs/payload-store.ts";
 import type { FrontQueue } from "../../domain/jobs/queue.ts";
 import { Unjudged } from "../../domain/jobs/unjudged.ts";
-import { Repeated } from "../../domain/repeated.ts";
+import { Sweep, type SweepPorts } from "../../domain/sweep.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { TenantDirectory } from "../../domain/tenants/tenant.ts";
 
-export interface PayloadSweepPorts {
+export interface PayloadSweepPorts extends SweepPorts {
   readonly payloads: Pick<PayloadStore, "all" | "removeFound">;
   readonly directory: TenantDirectory;
   readonly queue: Pick<FrontQueue, "job">;
@@ -23,7 +21,6 @@ export interface PayloadSweepPorts {
   keepsFailed?(ref: PayloadRef): Promise<boolean>;
   /** The metric for stored payloads that are needed, default `stored_payloads`. */
   readonly gauge?: string;
-  readonly clock: Clock;
   readonly telemetry: Telemetry;
 }
 
@@ -47,52 +44,35 @@ const WAITING_LOOK_MS = 60 * 60_000;
  *     and a failed job is retried under its own. A payload that is stored anew while its job is looked up is not
  *     removed: the answer was about the former one.
  */
-export class PayloadSweep {
-  private readonly sweeps: Repeated;
+export class PayloadSweep extends Sweep {
   /** Jobs that wait for a time. */
   private waiting: KnownWaits;
 
   constructor(private readonly ports: PayloadSweepPorts) {
+    super(ports, { everyMs: SWEEP_MS, failure: "large payloads could not be swept" });
     this.waiting = new KnownWaits(ports.clock);
-    this.sweeps = new Repeated(() => this.sweep(), ports.clock, SWEEP_MS);
   }
 
-  /** Call only once. */
-  start(): void {
-    this.sweeps.start();
-  }
-
-  /** Waits for the running sweep. Safe to repeat. */
-  stop(): Promise<void> {
-    return this.sweeps.stop();
-  }
-
-  /** Checks all payloads once. */
-  async sweep(): Promise<void> {
+  protected override async work(): Promise<void> {
     const { clock, payloads, telemetry } = this.ports;
     let kept = 0;
     const waiting = new KnownWaits(clock);
     const unjudged = new Unjudged(telemetry, "a large payload could not be judged, and stays");
-    try {
-      for await (const piece of payloads.all()) {
-        for (const found of piece) {
-          if (this.sweeps.isStopping) return;
-          const { tenantId, jobId } = found;
-          const untilMs = await this.settle(found).catch((error: unknown) => {
-            unjudged.note(error, { tenant: tenantId, job: jobId });
-            return 0;
-          });
-          if (untilMs === null) continue;
-          kept += 1;
-          if (untilMs > 0) waiting.note(jobId, untilMs);
-        }
+    for await (const piece of payloads.all()) {
+      for (const found of piece) {
+        if (this.isStopping) return;
+        const { tenantId, jobId } = found;
+        const untilMs = await this.settle(found).catch((error: unknown) => {
+          unjudged.note(error, { tenant: tenantId, job: jobId });
+          return 0;
+        });
+        if (untilMs === null) continue;
+        kept += 1;
+        if (untilMs > 0) waiting.note(jobId, untilMs);
       }
-      this.waiting = waiting;
-      telemetry.gauge(this.ports.gauge ?? "stored_payloads", kept);
-    } catch (error) {
-      const level = isOutage(error) ? "warn" : "error";
-      telemetry.log(level, "large payloads could not be swept", { error: String(error) });
     }
+    this.waiting = waiting;
+    telemetry.gauge(this.ports.gauge ?? "stored_payloads", kept);
   }
 
   /** Removes the payload if it is not needed. Returns as `neededUntilMs`. */

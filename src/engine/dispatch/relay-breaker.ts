@@ -1,6 +1,8 @@
+import { type BackOffBounds, backOffMs } from "../../domain/back-off.ts";
 import type { QueuedJob } from "../../domain/jobs/job.ts";
 import type { Outcome } from "../../domain/jobs/outcome.ts";
 import type { Random } from "../../domain/random.ts";
+import { extractDomain } from "../../domain/texts/split-address.ts";
 
 /** Strikes without an answer in between that open a breaker. */
 const STRIKES_MAX = 3;
@@ -8,8 +10,7 @@ const STRIKES_MAX = 3;
 const SILENT_JOBS_MAX = 8;
 /** Jobs and domains that are remembered as strikes. */
 const STRUCK_MAX = 64;
-const FIRST_WAIT_MS = 1_000;
-const WAIT_MS_MAX = 30_000;
+const PROBE_WAITS: BackOffBounds = { firstMs: 1_000, maxMs: 30_000, jitter: 0.25 };
 
 /** The part of a delivery's outcome that concerns its relay. */
 export type Verdict =
@@ -55,7 +56,7 @@ export function judgeRelay(outcome: Outcome, wasBrokenOff: boolean): Verdict {
 export class RelayBreaker {
   private state: "closed" | "open" | "half-open" = "closed";
   private strikes = 0;
-  private waitMs = FIRST_WAIT_MS;
+  private failedProbes = 0;
   private isProbing = false;
   private hasBeenAway = false;
   private readonly struckJobs = new Set<string>();
@@ -79,7 +80,7 @@ export class RelayBreaker {
 
   /** Whether the job may have caused a silence, which makes another job the better probe. */
   hasStruck(job: QueuedJob): boolean {
-    return this.struckJobs.has(job.jobId) || this.struckDomains.has(extractDomain(job));
+    return this.struckJobs.has(job.jobId) || this.struckDomains.has(extractDomain(job.recipient));
   }
 
   /** Whether only messages without an answer opened it, and never a failure of the whole relay. */
@@ -108,7 +109,7 @@ export class RelayBreaker {
     if (verdict === "silence" && !this.isNewSilence(job)) return null;
     if (verdict === "away") this.hasBeenAway = true;
     this.strikes += 1;
-    if (isProbe) this.waitMs = Math.min(2 * this.waitMs, WAIT_MS_MAX);
+    if (isProbe) this.failedProbes += 1;
     if (this.state !== "closed") return null;
     if (this.strikes < STRIKES_MAX && this.struckJobs.size < SILENT_JOBS_MAX) return null;
     this.state = "open";
@@ -120,7 +121,7 @@ export class RelayBreaker {
     const wasClosed = this.isClosed;
     this.state = "closed";
     this.strikes = 0;
-    this.waitMs = FIRST_WAIT_MS;
+    this.failedProbes = 0;
     this.hasBeenAway = false;
     this.struckJobs.clear();
     this.struckDomains.clear();
@@ -129,20 +130,15 @@ export class RelayBreaker {
 
   /** Returns the time until the next probe, jittered to spread the probes of relays that failed together. */
   untilProbeMs(random: Random): number {
-    return Math.ceil(this.waitMs * (0.75 + random.next() / 4));
+    return Math.ceil(backOffMs(PROBE_WAITS, this.failedProbes, random));
   }
 
   private isNewSilence(job: QueuedJob): boolean {
-    const domain = extractDomain(job);
+    const domain = extractDomain(job.recipient);
     const isNewDomain = !this.struckDomains.has(domain);
     const isNewJob = !this.struckJobs.has(job.jobId);
     if (this.struckJobs.size < STRUCK_MAX) this.struckJobs.add(job.jobId);
     if (this.struckDomains.size < STRUCK_MAX) this.struckDomains.add(domain);
     return isNewJob && (isNewDomain || this.struckJobs.size >= SILENT_JOBS_MAX);
   }
-}
-
-/** Returns the part after the last `@`; the whole recipient if there is none. */
-function extractDomain({ recipient }: QueuedJob): string {
-  return recipient.slice(recipient.lastIndexOf("@") + 1);
 }

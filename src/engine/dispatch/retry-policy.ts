@@ -1,3 +1,4 @@
+import { backOffMs } from "../../domain/back-off.ts";
 import type { Clock } from "../../domain/clock.ts";
 import { lifeBeganMs } from "../../domain/ids.ts";
 import type { QueuedJob } from "../../domain/jobs/job.ts";
@@ -26,11 +27,8 @@ export type RetryDecision =
 export function decideRetry(job: QueuedJob, outcome: Retry, clock: Clock, random: Random): RetryDecision {
   const isCounted = outcome.isUncounted === undefined;
   const attempts = job.attempts + (isCounted ? 1 : 0);
-  const ceilingMs = Math.min(
-    engineLimits.retryDelayMsMax,
-    engineLimits.retryBaseMs * engineLimits.retryFactor ** countEarlierWaits(job, outcome),
-  );
-  const delayMs = Math.max(outcome.afterMs ?? 0, Math.round(random.next() * ceilingMs));
+  const plannedMs = Math.round(backOffMs(engineLimits.jobRetry, countEarlierWaits(job, outcome), random));
+  const delayMs = Math.max(outcome.afterMs ?? 0, plannedMs);
   const ageThenMs = clock.nowMs() + delayMs - lifeBeganMs(job);
   const waitedMs = Math.min(ageThenMs, delayMs * (isCounted ? attempts : waitsInLife(job) + 1));
   const isSpent = isCounted && attempts >= (outcome.attemptsMax ?? limits.attemptsMax);

@@ -1,6 +1,8 @@
+import { BackOff } from "../../domain/back-off.ts";
 import { type Clock, sleep } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
 import { FENCED, type Fenced, type Settled, type Settlement } from "../../domain/jobs/queue.ts";
+import type { Random } from "../../domain/random.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import { engineLimits } from "../limits.ts";
 
@@ -10,6 +12,7 @@ export interface SettlerOptions {
   /** Writes settlements of one shard to the queue. */
   send(settlements: readonly Settlement[]): Promise<Settled | Fenced>;
   readonly clock: Clock;
+  readonly random: Random;
   readonly telemetry: Telemetry;
   /** `reported`: jobs that ended with success because of a report, despite their settlement. */
   onLanded(settlements: readonly Settlement[], reported: ReadonlySet<string>): void;
@@ -69,8 +72,9 @@ export class Settler {
   }
 
   private async sendUntilLanded(batch: readonly Settlement[]): Promise<Settled | Fenced> {
-    const { send, clock, telemetry } = this.options;
-    for (let waitMs = 50; !this.isAbandoned; waitMs = Math.min(2 * waitMs, engineLimits.queueRetryMs)) {
+    const { send, clock, random, telemetry } = this.options;
+    const waits = new BackOff(engineLimits.queueRetry, random);
+    while (!this.isAbandoned) {
       try {
         return await send(batch);
       } catch (error) {
@@ -78,7 +82,7 @@ export class Settler {
         telemetry.count("queue_calls_failed", { call: "settle" });
         telemetry.log(expected ? "warn" : "error", "settling failed and is repeated", { error: String(error) });
       }
-      await sleep(clock, waitMs, this.abandoned.signal);
+      await sleep(clock, waits.nextMs(), this.abandoned.signal);
     }
     return FENCED;
   }

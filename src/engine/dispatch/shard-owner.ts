@@ -1,3 +1,4 @@
+import { BackOff } from "../../domain/back-off.ts";
 import { type Clock, sleep } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
 import type { AskedJob, OwnersAnswer } from "../../domain/jobs/job-questions.ts";
@@ -144,7 +145,7 @@ export class ShardOwner {
   private async pullUntilOver(): Promise<void> {
     const { clock } = this.ports;
     let surveyDueMs = clock.monotonicMs();
-    let retryMs = 50;
+    const retries = new BackOff(engineLimits.queueRetry, this.ports.random);
     while (!this.isOver) {
       const begunMs = clock.monotonicMs();
       const survey = begunMs >= surveyDueMs;
@@ -154,14 +155,13 @@ export class ShardOwner {
       } catch (error) {
         this.reportFailedPull(error);
         surveyDueMs = begunMs;
-        await sleep(clock, retryMs, this.term.closing);
-        retryMs = Math.min(2 * retryMs, engineLimits.queueRetryMs);
+        await sleep(clock, retries.nextMs(), this.term.closing);
         continue;
       }
       if (result === null || this.isOver) return;
       if (result === FENCED) return this.lose();
       if (survey) surveyDueMs = begunMs + engineLimits.surveyMs;
-      retryMs = 50;
+      retries.reset();
       this.apply(result);
       if (!result.more && this.wantingJobs.size === 0) {
         await this.wakeup.sleep(Math.min(result.nextDueMs ?? engineLimits.idlePollMs, engineLimits.idlePollMs));
@@ -239,7 +239,7 @@ export class ShardOwner {
 
   /** Returns undefined for a channel that this process does not serve: its jobs stay in their tenant queue. */
   private createActor(tenantQueue: TenantQueue): TenantActor | undefined {
-    const { lookups, clock, backlog, channels } = this.ports;
+    const { lookups, clock, random, backlog, channels } = this.ports;
     const slots = this.ports.slots.get(tenantQueue.channel);
     const channel = channels.get(tenantQueue.channel);
     if (slots === undefined || channel === undefined) return undefined;
@@ -250,6 +250,7 @@ export class ShardOwner {
       backlog,
       allowances: this.allowances,
       clock,
+      random,
       mayDeliver: () => this.mayDeliver(),
       paceMs: (tenant) => channel.paceMs?.(tenant) ?? 0,
       start: (started) => void this.deliveries.start(actor, started),

@@ -1,8 +1,12 @@
+import { BackOff } from "../../domain/back-off.ts";
 import type { Clock, Timer } from "../../domain/clock.ts";
 import type { QueuedJob } from "../../domain/jobs/job.ts";
 import type { OwnersAnswer } from "../../domain/jobs/job-questions.ts";
 import type { Settlement, TenantQueue, TenantQueuePull } from "../../domain/jobs/queue.ts";
+import { limits } from "../../domain/limits.ts";
+import { Pace } from "../../domain/pace.ts";
 import type { QueueWait } from "../../domain/process-status.ts";
+import type { Random } from "../../domain/random.ts";
 import type { Tenant } from "../../domain/tenants/tenant.ts";
 import { dailyAllowance, untilNextUtcDayMs, utcDayAt } from "../../domain/tenants/warm-up.ts";
 import { engineLimits } from "../limits.ts";
@@ -21,14 +25,11 @@ import type { ChannelSlots } from "./channel-slots.ts";
 import type { DailyAllowances } from "./daily-allowances.ts";
 import type { Started, Starter } from "./deliveries.ts";
 import type { FairScheduler } from "./fair-scheduler.ts";
-import { Pacer } from "./pacer.ts";
 import type { RelayLane, Slot, Waiter } from "./relay-lane.ts";
 import type { SlotTime } from "./slot-time.ts";
 import { isPaused } from "./steered-jobs.ts";
 import type { Asker, TenantLookups } from "./tenant-lookups.ts";
 
-/** Longest wait before another lookup of a tenant in a registry that does not answer. */
-const LOOK_UP_RETRY_MS_MAX = 5_000;
 
 export interface TenantActorOptions {
   readonly tenantQueue: TenantQueue;
@@ -37,6 +38,7 @@ export interface TenantActorOptions {
   readonly backlog: Backlog;
   readonly allowances: DailyAllowances;
   readonly clock: Clock;
+  readonly random: Random;
   /** Whether a delivery may start: the lease is surely held and the term is not closing. */
   mayDeliver(): boolean;
   /**
@@ -74,8 +76,8 @@ export class TenantActor implements Waiter, Starter, Asker {
   private readonly state: ActorState = new ActorState();
   /** When the pull of each job that waits or waited here was requested (monotonic ms). */
   private readonly askedMs = new WeakMap<QueuedJob, number>();
-  private readonly pacer = new Pacer();
-  private failedLoads = 0;
+  private readonly pace = new Pace(limits.paceBurstMs);
+  private readonly loadRetries: BackOff;
   /** The tenant that was just loaded, while the actor processes the answer. */
   private loaded: Tenant | null | undefined = undefined;
   private alarm: Timer | null = null;
@@ -87,6 +89,7 @@ export class TenantActor implements Waiter, Starter, Asker {
 
   constructor(private readonly options: TenantActorOptions) {
     this.time = options.slots.getSlotTime(options.tenantQueue.tenantId);
+    this.loadRetries = new BackOff(engineLimits.tenantRetry, options.random);
   }
 
   get tenantQueue(): TenantQueue {
@@ -108,7 +111,7 @@ export class TenantActor implements Waiter, Starter, Asker {
 
   /** Whether it has no open jobs, no entries to read, and no past delivery that still affects the pace. */
   get isIdle(): boolean {
-    return isDone(this.state) && this.pacer.settledInMs(this.options.clock.monotonicMs()) === 0;
+    return isDone(this.state) && this.pace.settledInMs(this.options.clock.monotonicMs()) === 0;
   }
 
   /** Notifies the actor of unread entries in the tenant queue. */
@@ -170,7 +173,7 @@ export class TenantActor implements Waiter, Starter, Asker {
   }
 
   askLater(): void {
-    this.become({ unansweredUntilMs: this.options.clock.monotonicMs() + engineLimits.retryBaseMs });
+    this.become({ unansweredUntilMs: this.options.clock.monotonicMs() + engineLimits.jobRetry.firstMs });
   }
 
   /** Removes a job whose outcome is on disk. */
@@ -178,7 +181,7 @@ export class TenantActor implements Waiter, Starter, Asker {
     const { open, openBytes } = this.state;
     this.become({ open: open - 1, openBytes: openBytes - job.payload.length });
     // It is idle once its pace no longer depends on past deliveries.
-    const paceMs = isDone(this.state) ? this.pacer.settledInMs(this.options.clock.monotonicMs()) : 0;
+    const paceMs = isDone(this.state) ? this.pace.settledInMs(this.options.clock.monotonicMs()) : 0;
     if (paceMs > 0) this.lookIn(paceMs);
     this.options.onChange(this);
   }
@@ -241,7 +244,7 @@ export class TenantActor implements Waiter, Starter, Asker {
       return false;
     }
     const left = this.left(tenant);
-    const planMs = this.pacer.waitMs(this.options.clock.monotonicMs(), tenant?.plan.deliveriesPerSecond ?? null);
+    const planMs = this.pace.waitMs(this.options.clock.monotonicMs(), tenant?.plan.deliveriesPerSecond ?? null);
     const actions = this.hear({ kind: "offered", left, isOld: this.isOld(job), planMs });
     if (!actions.some(({ kind }) => kind === "start")) return false;
     // Last: checking the channel's pace reserves a turn for the tenant, which it should then be able to use.
@@ -257,7 +260,7 @@ export class TenantActor implements Waiter, Starter, Asker {
     const { lane } = this.way;
     this.become({ waiting: this.state.waiting.slice(1), delivering: this.state.delivering + 1 });
     const slot = lane === null ? null : lane.begin(this, this.place !== lane);
-    this.pacer.take(this.options.clock.monotonicMs(), tenant?.plan.deliveriesPerSecond ?? null);
+    this.pace.take(this.options.clock.monotonicMs(), tenant?.plan.deliveriesPerSecond ?? null);
     const unit = isLimited ? this.options.allowances.take(this.tenantQueue) : null;
     this.options.start({ job, tenant, unit, slot, isOld: this.isOld(job) });
     if (this.planPull() !== null) this.options.onChange(this);
@@ -285,7 +288,7 @@ export class TenantActor implements Waiter, Starter, Asker {
   }
 
   tenantLoaded(tenant: Tenant | null): void {
-    this.failedLoads = 0;
+    this.loadRetries.reset();
     this.loaded = tenant;
     this.lookAgain();
     this.loaded = undefined;
@@ -293,8 +296,7 @@ export class TenantActor implements Waiter, Starter, Asker {
 
   tenantAway(): void {
     // The registry is away: jobs wait in their tenant queue, and no attempt is counted.
-    this.lookIn(Math.min(engineLimits.tenantRetryMs * 2 ** this.failedLoads, LOOK_UP_RETRY_MS_MAX));
-    this.failedLoads = Math.min(this.failedLoads + 1, 10);
+    this.lookIn(this.loadRetries.nextMs());
   }
 
   private get isClosed(): boolean {

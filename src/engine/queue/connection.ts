@@ -1,6 +1,8 @@
 import { type ChainableCommander, Cluster, Redis } from "ioredis";
+import { type BackOffBounds, backOffMs } from "../../domain/back-off.ts";
 import type { Clock } from "../../domain/clock.ts";
 import { TransportError, UnavailableError } from "../../domain/errors.ts";
+import type { Random } from "../../domain/random.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import { extractHost } from "../../domain/texts/host.ts";
 
@@ -20,14 +22,23 @@ const COMMAND_TIMEOUT_MS = 5_000;
 /** How often an idle connection is pinged: otherwise the next command would discover that it is dead. */
 const PING_MS = 1_000;
 
+export interface RedisConnectorPorts {
+  readonly clock: Clock;
+  /** Spreads the reconnects of many processes. Absent: they are not, for a connection that lives for a moment. */
+  readonly random?: Random;
+  readonly telemetry: Telemetry;
+}
+
+type Delay = (times: number) => number;
+
 /** Opens connections to one Redis. When Redis is away it logs that once, however many connections are affected. */
 export class RedisConnector {
   private readonly away = new Set<RedisConnection>();
+  private readonly delay: Delay = (times) => backOffMs(RECONNECT, times - 1, this.ports.random ?? { next: () => 1 });
 
   constructor(
     private readonly address: RedisAddress,
-    private readonly clock: Clock,
-    private readonly telemetry: Telemetry,
+    private readonly ports: RedisConnectorPorts,
   ) {}
 
   /**
@@ -36,7 +47,7 @@ export class RedisConnector {
    * disappeared silently is replaced within `COMMAND_TIMEOUT_MS` and `PING_MS`, in use or not.
    */
   connect(): RedisConnection {
-    return this.watched(open(this.address));
+    return this.watched(open(this.address, this.delay));
   }
 
   /**
@@ -47,16 +58,16 @@ export class RedisConnector {
   connectToHear(peer: RedisConnection): Redis {
     const { address } = this;
     if (!(peer instanceof Cluster)) return this.watched(peer.duplicate());
-    return this.watched(openAnyNode(address.kind === "cluster" ? address.urls : [], peer));
+    return this.watched(openAnyNode(address.kind === "cluster" ? address.urls : [], peer, this.delay));
   }
 
   private watched<C extends RedisConnection>(connection: C): C {
     connection.on("error", (error: Error) => {
-      if (this.away.size === 0) this.telemetry.log("warn", "redis cannot be reached", { error: error.message });
+      if (this.away.size === 0) this.ports.telemetry.log("warn", "redis cannot be reached", { error: error.message });
       this.away.add(connection);
     });
     connection.on("ready", () => {
-      if (this.away.delete(connection) && this.away.size === 0) this.telemetry.log("info", "redis is back");
+      if (this.away.delete(connection) && this.away.size === 0) this.ports.telemetry.log("info", "redis is back");
     });
     this.watch(connection);
     return connection;
@@ -68,9 +79,9 @@ export class RedisConnector {
       if (connection.status === "end") return;
       const nodes = connection instanceof Cluster ? connection.nodes("master") : [connection];
       for (const node of nodes) if (node.status === "ready") node.ping().catch(() => {});
-      this.clock.setTimer(PING_MS, ping);
+      this.ports.clock.setTimer(PING_MS, ping);
     };
-    this.clock.setTimer(PING_MS, ping);
+    this.ports.clock.setTimer(PING_MS, ping);
   }
 }
 
@@ -90,23 +101,23 @@ const OPTIONS = {
 
 const DEFAULT_PORT = 6379;
 
-const reconnectDelayMs = (times: number) => Math.min(50 * times, 500);
+const RECONNECT: BackOffBounds = { firstMs: 50, maxMs: 500 };
 
-function open(address: RedisAddress): RedisConnection {
+function open(address: RedisAddress, delay: Delay): RedisConnection {
   switch (address.kind) {
     case "url":
-      return new Redis(address.url, { ...OPTIONS, retryStrategy: reconnectDelayMs });
+      return new Redis(address.url, { ...OPTIONS, retryStrategy: delay });
     case "socket":
-      return new Redis({ ...OPTIONS, path: address.path, retryStrategy: reconnectDelayMs });
+      return new Redis({ ...OPTIONS, path: address.path, retryStrategy: delay });
     case "cluster":
-      return openCluster(address.urls);
+      return openCluster(address.urls, delay);
   }
 }
 
-function openCluster(urls: readonly string[]): Cluster {
+function openCluster(urls: readonly string[], delay: Delay): Cluster {
   const cluster = new Cluster([...urls], {
     redisOptions: OPTIONS,
-    clusterRetryStrategy: reconnectDelayMs,
+    clusterRetryStrategy: delay,
     // A cluster client's own queue has no deadline: while no node answers, commands are refused, and their callers
     // repeat them.
     enableOfflineQueue: false,
@@ -146,7 +157,7 @@ function expectAskingToFail(node: Redis): void {
   };
 }
 
-function openAnyNode(urls: readonly string[], cluster: Cluster): Redis {
+function openAnyNode(urls: readonly string[], cluster: Cluster, delay: Delay): Redis {
   const seeds = urls.map((url) => {
     const at = new URL(url);
     return { host: extractHost(at), port: Number(at.port) || DEFAULT_PORT };
@@ -158,7 +169,7 @@ function openAnyNode(urls: readonly string[], cluster: Cluster): Redis {
     const others = [...known, ...seeds].filter((place) => place.host !== host || place.port !== port);
     turns += 1;
     Object.assign(connection.options, others[turns % others.length]);
-    return reconnectDelayMs(times);
+    return delay(times);
   };
   const connection: Redis = new Redis(urls[0] ?? "", { ...OPTIONS, retryStrategy });
   // It may have left the cluster, and then receives no messages.

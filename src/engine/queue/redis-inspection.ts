@@ -46,7 +46,7 @@ export class RedisInspection {
 
   /** Rejects with `UnavailableError` if no server answers. */
   static async open({ address, clock, telemetry, withinMs }: RedisInspectionOptions): Promise<RedisInspection> {
-    const connection = new RedisConnector(address, clock, telemetry).connect();
+    const connection = new RedisConnector(address, { clock, telemetry }).connect();
     let lastError = "";
     connection.on("error", (error: Error & { readonly lastNodeError?: Error }) => {
       lastError = (error.lastNodeError ?? error).message;

@@ -170,7 +170,7 @@ export class RedisQueue
     const { address, clock, random, telemetry } = options;
     const letters = new ChannelLetters(options.channels);
     this.letters = letters;
-    const connector = new RedisConnector(address, clock, telemetry);
+    const connector = new RedisConnector(address, { clock, random, telemetry });
     this.front = connector.connect();
     this.leaseLine = connector.connect();
     this.bulk = connector.connect();

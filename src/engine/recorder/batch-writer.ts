@@ -1,3 +1,4 @@
+import { backOffMs } from "../../domain/back-off.ts";
 import { type Clock, sleep } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
 import { eventTimeMs } from "../../domain/jobs/event.ts";
@@ -34,16 +35,6 @@ export interface BatchWriterOptions {
 /** Refusals before a batch is split: a server that is being upgraded may refuse once. */
 const REFUSALS_MAX = 3;
 
-/**
- * Returns the wait before the next try. Half of it is random, which spreads the retries of processes that failed
- * together.
- */
-export function backOffMs(failures: number, random: Random): number {
-  return (
-    Math.min(engineLimits.recordRetryMs * 2 ** failures, engineLimits.recordRetryMsMax) * (0.5 + random.next() / 2)
-  );
-}
-
 /** Writes batches until the event store has them, for as long as one of a batch's shards is held. */
 export class BatchWriter {
   constructor(private readonly options: BatchWriterOptions) {}
@@ -79,7 +70,7 @@ export class BatchWriter {
         return;
       }
       attempt = refusals >= REFUSALS_MAX ? "apart" : "again";
-      await this.pause(backOffMs(failures, this.options.random), held);
+      await this.pause(backOffMs(engineLimits.recordRetry, failures, this.options.random), held);
       held = await this.stillHeld(held);
     }
   }

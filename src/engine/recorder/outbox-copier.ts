@@ -1,3 +1,4 @@
+import { backOffMs } from "../../domain/back-off.ts";
 import { type Clock, sleep } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
 import type { EventWriter, StoredEventRow } from "../../domain/jobs/event-store.ts";
@@ -6,7 +7,8 @@ import { limits } from "../../domain/limits.ts";
 import type { Random } from "../../domain/random.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { LeaseTerm } from "../leases/shard-keeper.ts";
-import { BatchWriter, backOffMs, type Share } from "./batch-writer.ts";
+import { engineLimits } from "../limits.ts";
+import { BatchWriter, type Share } from "./batch-writer.ts";
 import { ShardProgress } from "./shard-progress.ts";
 
 export interface OutboxCopierOptions {
@@ -197,7 +199,7 @@ export class OutboxCopier {
     const { telemetry, clock, random } = this.options;
     telemetry.count("recorder_queue_calls_failed");
     telemetry.log("debug", "the queue did not hand out a batch", { error: String(error) });
-    this.notBeforeMs = clock.monotonicMs() + backOffMs(this.failures, random);
+    this.notBeforeMs = clock.monotonicMs() + backOffMs(engineLimits.recordRetry, this.failures, random);
     this.failures += 1;
   }
 

@@ -1,3 +1,4 @@
+import { BackOff, type BackOffBounds } from "../../domain/back-off.ts";
 import { type Clock, sleep } from "../../domain/clock.ts";
 import { isOutage, UnavailableError } from "../../domain/errors.ts";
 import { FailureLog } from "../../domain/failure-log.ts";
@@ -7,12 +8,17 @@ import type { ChannelName, JobRecord } from "../../domain/jobs/job.ts";
 import { type ObserveReportPorts, observeReport } from "../../domain/jobs/observe-report.ts";
 import type { ObserveResult } from "../../domain/jobs/queue.ts";
 import type { DeliveryReport } from "../../domain/jobs/report.ts";
+import type { Random } from "../../domain/random.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import { maskedText } from "../../domain/texts/masked.ts";
 import { engineLimits } from "../limits.ts";
 
+/** Sooner than other calls: a callback waits for its answer meanwhile. */
+const RETRY: BackOffBounds = { ...engineLimits.queueRetry, firstMs: 10 };
+
 export interface DeliveryReportsPorts extends ObserveReportPorts {
   readonly clock: Clock;
+  readonly random: Random;
   readonly telemetry: Telemetry;
 }
 
@@ -68,9 +74,10 @@ export class DeliveryReports {
   }
 
   private async recordUntilKnown(report: DeliveryReport, givenUp?: AbortSignal): Promise<ObserveResult | "given up"> {
+    const waits = new BackOff(RETRY, this.ports.random);
     let isRepeated = false;
     try {
-      for (let waitMs = 10; ; waitMs = Math.min(2 * waitMs, engineLimits.queueRetryMs)) {
+      while (true) {
         try {
           return await observeReport(this.observing, report);
         } catch (error) {
@@ -78,7 +85,7 @@ export class DeliveryReports {
           isRepeated = true;
         }
         if (this.stopping.signal.aborted || givenUp?.aborted === true) return "given up";
-        await sleep(this.ports.clock, waitMs, this.stopping.signal);
+        await sleep(this.ports.clock, waits.nextMs(), this.stopping.signal);
       }
     } finally {
       if (isRepeated) this.endRepeating();

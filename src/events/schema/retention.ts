@@ -1,9 +1,6 @@
-import type { Clock } from "../../domain/clock.ts";
-import { isOutage } from "../../domain/errors.ts";
 import { EVENT_EPOCH_MS, EVENT_IDS_PER_MS } from "../../domain/jobs/event.ts";
 import { limits } from "../../domain/limits.ts";
-import { Repeated } from "../../domain/repeated.ts";
-import type { Telemetry } from "../../domain/telemetry.ts";
+import { Sweep, type SweepPorts } from "../../domain/sweep.ts";
 import type { ClickHouse } from "../clickhouse.ts";
 import { FAILED_PAYLOADS, sealedTarget } from "../failed-payloads.ts";
 import { selectSettings } from "../statement-settings.ts";
@@ -66,44 +63,24 @@ const DAY_MS = 86_400_000;
 const SWEEP_MS = 60 * 60 * 1000;
 const LOOK_TIMEOUT_MS = 60_000;
 
-export interface ExpiredHistoryPorts {
+export interface ExpiredHistoryPorts extends SweepPorts {
   readonly clickhouse: { readonly reading: ClickHouse; readonly writing: ClickHouse };
   readonly target: EventStoreTarget;
   readonly retention: Retention;
   /** The current time, agreed on by several clocks, that decides which rows are old. */
   agreedMs(): Promise<number>;
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
 }
 
 /** Removes history that is too old, every hour, a partition once its last row is: a month, or a day of contents. */
-export class ExpiredHistory {
-  private readonly sweeps: Repeated;
-
+export class ExpiredHistory extends Sweep {
   constructor(private readonly ports: ExpiredHistoryPorts) {
-    this.sweeps = new Repeated(() => this.sweep(), ports.clock, SWEEP_MS);
+    super(ports, { everyMs: SWEEP_MS, failure: "expired history could not be removed" });
   }
 
-  /** Call once only. */
-  start(): void {
-    this.sweeps.start();
-  }
-
-  /** Waits for the running sweep. Safe to repeat. */
-  stop(): Promise<void> {
-    return this.sweeps.stop();
-  }
-
-  /** Never rejects. */
-  async sweep(): Promise<void> {
-    const { target, retention, telemetry } = this.ports;
-    try {
-      const nowMs = await this.ports.agreedMs();
-      for (const kept of keptTables(checked(target), retention)) await this.sweepTable(kept, nowMs);
-    } catch (error) {
-      const level = isOutage(error) ? "warn" : "error";
-      telemetry.log(level, "expired history could not be removed", { error: String(error) });
-    }
+  protected override async work(): Promise<void> {
+    const { target, retention } = this.ports;
+    const nowMs = await this.ports.agreedMs();
+    for (const kept of keptTables(checked(target), retention)) await this.sweepTable(kept, nowMs);
   }
 
   private async sweepTable(kept: Kept, nowMs: number): Promise<void> {
@@ -112,7 +89,7 @@ export class ExpiredHistory {
     const local = localName(of, table);
     for (const partition of await this.partitions(of, local)) {
       const span = parseSpan(partition);
-      if (this.sweeps.isStopping || span === null) continue;
+      if (this.isStopping || span === null) continue;
       // Ids of jobs are made by a process's clock, which may have been ahead.
       const mayBeOld = kept.keptUntilMs(span.endMs) <= nowMs || (kept.lastId !== undefined && span.beginMs > nowMs);
       if (!mayBeOld || kept.keptUntilMs(await this.lastMs(kept, partition, span.endMs)) > nowMs) continue;

@@ -1,4 +1,6 @@
+import { type BackOffBounds, backOffMs } from "../../domain/back-off.ts";
 import { type Clock, sleep } from "../../domain/clock.ts";
+import type { Random } from "../../domain/random.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import { type EndedSpan, encodeSpans, type TracedService } from "./otlp-json.ts";
 
@@ -9,8 +11,7 @@ const BATCH_SPANS_MAX = 512;
 /** How long a span waits for others. */
 const LINGER_MS = 1_000;
 const DEADLINE_MS = 5_000;
-const RETRY_MS = 1_000;
-const RETRY_MS_MAX = 30_000;
+const RETRY: BackOffBounds = { firstMs: 1_000, maxMs: 30_000 };
 const TRIES_MAX = 5;
 /** Answers after which the specification allows a repeat. */
 const REPEATABLE: ReadonlySet<number> = new Set([429, 502, 503, 504]);
@@ -24,6 +25,7 @@ export interface OtlpExporterOptions {
   readonly headers: Readonly<Record<string, string>>;
   readonly service: TracedService;
   readonly clock: Clock;
+  readonly random: Random;
   readonly telemetry: Telemetry;
 }
 
@@ -97,14 +99,14 @@ export class OtlpExporter {
   }
 
   private async sendUntilTaken(spans: readonly EndedSpan[]): Promise<Sent> {
-    const { clock, service } = this.options;
+    const { clock, random, service } = this.options;
     const body = encodeSpans(service, spans);
-    for (let tries = 1, waitMs = RETRY_MS; ; tries += 1, waitMs = Math.min(2 * waitMs, RETRY_MS_MAX)) {
+    for (let tries = 1; ; tries += 1) {
       if (this.stopped.signal.aborted) return "stopped";
       const { sent, why } = await this.send(body);
       this.note(sent, why);
       if (sent !== "away" || tries === TRIES_MAX) return sent;
-      await sleep(clock, waitMs, this.stopping.signal);
+      await sleep(clock, backOffMs(RETRY, tries - 1, random), this.stopping.signal);
       // Without pauses, a stop permits only one more try.
       if (this.stopping.signal.aborted) tries = Math.max(tries, TRIES_MAX - 1);
     }

@@ -5,6 +5,7 @@ import { RspamdFilter } from "../../../src/channels/email/spam/rspamd-filter.ts"
 import type { ScoredMessage } from "../../../src/channels/email/spam/spam.ts";
 import { SpamScreen } from "../../../src/channels/email/spam/spam-screen.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../../src/runtime/system-random.ts";
 import { eventually } from "../../support/eventually.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 
@@ -52,7 +53,7 @@ beforeEach(() => {
   asked = 0;
   telemetry = new Telemetry();
   const filter = new RspamdFilter(`http://127.0.0.1:${port}`, { timeoutMs: TIMEOUT_MS });
-  screen = new SpamScreen({ filter, threshold: 5, clock: systemClock, telemetry });
+  screen = new SpamScreen({ filter, threshold: 5, clock: systemClock, random: systemRandom, telemetry });
 });
 
 const check = (signal = NEVER) => screen.check(MESSAGE, signal);

@@ -54,7 +54,13 @@ beforeAll(async () => {
   const signers = new PassSigners({ telemetry, nowMs });
   bundles = new AppleBundles({ passes, signers, platform, publicUrl: front.url, telemetry, nowMs });
   const clock = systemClock;
-  const connections = new ApnsConnections({ url: apns.url, ca: authority.root.certificatePem, verifies: true, clock });
+  const connections = new ApnsConnections({
+    url: apns.url,
+    ca: authority.root.certificatePem,
+    verifies: true,
+    clock,
+    random: systemRandom,
+  });
   const pusher = new PassPusher({ connections, devices, clock: patientClock, random: systemRandom, telemetry });
   const google = { deliver: () => Promise.reject(new Error("no pass here is Google's")) };
   channel = new WalletChannel({ passes, bundles, pusher, google, telemetry });

@@ -15,6 +15,7 @@ import { UnavailableError } from "../../../src/domain/errors.ts";
 import type { Outcome } from "../../../src/domain/jobs/outcome.ts";
 import type { Tenant } from "../../../src/domain/tenants/tenant.ts";
 import type { JsonObject } from "../../../src/domain/texts/json.ts";
+import { systemRandom } from "../../../src/runtime/system-random.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { aTenant } from "../../support/tenants.ts";
 
@@ -83,6 +84,7 @@ export class GoogleWorld {
       callbackUrl: () => this.callbackUrl,
       ...this.shared,
       clock,
+      random: systemRandom,
       telemetry: this.telemetry,
     });
   }

@@ -4,6 +4,7 @@ import { walletLimits } from "../../../src/channels/wallet/limits.ts";
 import { PassSweep } from "../../../src/channels/wallet/pass-sweep.ts";
 import { UnavailableError } from "../../../src/domain/errors.ts";
 import type { JobRecord, JobStatus } from "../../../src/domain/jobs/job.ts";
+import { systemRandom } from "../../../src/runtime/system-random.ts";
 import type { OpenDatabase } from "../../../src/storage/postgres/database.ts";
 import { migrate } from "../../../src/storage/postgres/migrate.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -63,7 +64,14 @@ function sweep(laterMs: number, queue: readonly JobRecord[], eventStore: readonl
   });
   const stores = { queue: knower(queue), eventStore: knower(eventStore) };
   const { passes, directory } = registry;
-  const swept = new PassSweep({ passes, directory, ...stores, clock, telemetry: new QuietTelemetry() });
+  const swept = new PassSweep({
+    passes,
+    directory,
+    ...stores,
+    clock,
+    random: systemRandom,
+    telemetry: new QuietTelemetry(),
+  });
   return { ...stores, swept, clock };
 }
 

@@ -109,7 +109,13 @@ function pusherTo(url: string, tokens: readonly string[], clock: Clock = patient
   };
   // Waits between connections are hurried like those between tries. Deadlines are not: a busy machine would miss them.
   const waits: Clock = { ...clock, setTimer: (delayMs, run) => systemClock.setTimer(delayMs, run) };
-  const connections = new ApnsConnections({ url, ca: apple.root.certificatePem, verifies: true, clock: waits });
+  const connections = new ApnsConnections({
+    url,
+    ca: apple.root.certificatePem,
+    verifies: true,
+    clock: waits,
+    random: systemRandom,
+  });
   const pusher = new PassPusher({ connections, devices, clock: timers, random: systemRandom, telemetry });
   ends.push(() => pusher.stop());
   return {
@@ -145,12 +151,18 @@ test("the sandbox takes nothing without a certificate, and nothing for another p
   const sandbox = await startApnsSandbox({ server: identity, clock: systemClock, telemetry: new QuietTelemetry() });
   ends.push(() => sandbox.stop());
   const ca = apple.root.certificatePem;
-  const connections = new ApnsConnections({ url: sandbox.url, ca, verifies: true, clock: systemClock });
+  const connections = new ApnsConnections({
+    url: sandbox.url,
+    ca,
+    verifies: true,
+    clock: systemClock,
+    random: systemRandom,
+  });
   ends.push(() => connections.close());
   const other = { ...signer, id: "other", passTypeId: "pass.test.other" };
   const refused = { kind: "answered", status: 400, reason: "TopicDisallowed", goneAtMs: null } as const;
   expect(await connections.post(other, "abc")).toEqual(refused);
-  const none = new ApnsConnections({ url: sandbox.url, ca, verifies: true, clock: systemClock });
+  const none = new ApnsConnections({ url: sandbox.url, ca, verifies: true, clock: systemClock, random: systemRandom });
   ends.push(() => none.close());
   // Without it there is no connection; with an empty one TLS has no certificate to present.
   const anonymous = { id: "none", passTypeId: PASS_TYPE, tls: {} as PassSigner["tls"] };

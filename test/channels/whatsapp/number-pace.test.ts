@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { chatLimits } from "../../../src/channels/whatsapp/limits.ts";
 import { NumberPace } from "../../../src/channels/whatsapp/number-pace.ts";
+import { LONGEST_WAITS } from "../../support/longest-waits.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";
 
 const SENDER = { phoneNumberId: "1", accessToken: "token" };
@@ -26,7 +27,7 @@ async function drive(pace: NumberPace, clock: VirtualClock, forMs: number, answe
 
 test("a number sends eighty messages a second, and one tenth of a second's worth at once after a rest", async () => {
   const clock = new VirtualClock();
-  const pace = new NumberPace(clock);
+  const pace = new NumberPace(clock, LONGEST_WAITS);
   let atOnce = 0;
   while (pace.waitMs(SENDER, "acme") === 0) {
     pace.take(SENDER, "acme");
@@ -38,7 +39,7 @@ test("a number sends eighty messages a second, and one tenth of a second's worth
 
 test("another number has a pace of its own", async () => {
   const clock = new VirtualClock();
-  const pace = new NumberPace(clock);
+  const pace = new NumberPace(clock, LONGEST_WAITS);
   pace.slow(SENDER, pace.take(SENDER, "acme"));
   pace.pause(SENDER, 60_000);
   expect(pace.waitMs(SENDER, "acme")).toBeGreaterThan(0);
@@ -47,7 +48,7 @@ test("another number has a pace of its own", async () => {
 
 test("a throttled number halves once for all messages in flight, recovers gradually, and then stays below the rate that was too high", async () => {
   const clock = new VirtualClock();
-  const pace = new NumberPace(clock);
+  const pace = new NumberPace(clock, LONGEST_WAITS);
   await drive(pace, clock, 2_000);
   const sentAtMs = pace.take(SENDER, "acme");
   await clock.advance(100);
@@ -61,7 +62,7 @@ test("a throttled number halves once for all messages in flight, recovers gradua
 
 test("a learned rate is forgotten in time, and the usual rate is never exceeded", async () => {
   const clock = new VirtualClock();
-  const pace = new NumberPace(clock);
+  const pace = new NumberPace(clock, LONGEST_WAITS);
   pace.slow(SENDER, pace.take(SENDER, "acme"));
   await clock.advance(chatLimits.chatLearnedMs - 1_000);
   expect(await drive(pace, clock, 1_000)).toBeLessThan(82);
@@ -72,7 +73,7 @@ test("a learned rate is forgotten in time, and the usual rate is never exceeded"
 
 test("a number that is throttled for a minute does not hammer, and is back soon after", async () => {
   const clock = new VirtualClock();
-  const pace = new NumberPace(clock);
+  const pace = new NumberPace(clock, LONGEST_WAITS);
   expect(await drive(pace, clock, 60_000, "throttled")).toBeLessThan(250);
   await drive(pace, clock, 20_000);
   expect(await drive(pace, clock, 1_000)).toBeWithin(71, 74);
@@ -80,7 +81,7 @@ test("a number that is throttled for a minute does not hammer, and is back soon 
 
 test("a paused number sends nothing until the pause is over, and is asked about now and then", async () => {
   const clock = new VirtualClock();
-  const pace = new NumberPace(clock);
+  const pace = new NumberPace(clock, LONGEST_WAITS);
   pace.pause(SENDER, 60_000);
   pace.pause(SENDER, 10_000);
   expect(pace.waitMs(SENDER, "acme")).toBe(chatLimits.chatAskAgainMs);
@@ -92,7 +93,7 @@ test("a paused number sends nothing until the pause is over, and is asked about 
 
 test("no answer stops a number for longer than a job lasts", async () => {
   const clock = new VirtualClock();
-  const pace = new NumberPace(clock);
+  const pace = new NumberPace(clock, LONGEST_WAITS);
   pace.pause(SENDER, Number.MAX_SAFE_INTEGER);
   await clock.advance(chatLimits.chatPauseMsMax);
   expect(pace.waitMs(SENDER, "acme")).toBe(0);
@@ -100,7 +101,7 @@ test("no answer stops a number for longer than a job lasts", async () => {
 
 test("refused credentials stop the number until they change, and are reported once", async () => {
   const clock = new VirtualClock();
-  const pace = new NumberPace(clock);
+  const pace = new NumberPace(clock, LONGEST_WAITS);
   expect(pace.refuse(SENDER, 30_000)).toBe(true);
   expect(pace.refuse(SENDER, 30_000)).toBe(false);
   expect(pace.waitMs(SENDER, "acme")).toBe(chatLimits.chatNewTokenMs);
@@ -113,7 +114,7 @@ test("refused credentials stop the number until they change, and are reported on
 /** Tenants with endless mail that share the number, each woken only at its scheduled time. */
 async function shareNumber(tenants: number, forMs: number) {
   const clock = new VirtualClock();
-  const pace = new NumberPace(clock);
+  const pace = new NumberPace(clock, LONGEST_WAITS);
   const sent = new Map<string, number>();
   let asked = 0;
   const ask = (tenant: string) => {
@@ -141,7 +142,7 @@ test("tenants who share a number get equal shares of its whole rate, and are wok
 
 test("a tenant that leaves without sending delays the others by no more than a moment", async () => {
   const clock = new VirtualClock();
-  const pace = new NumberPace(clock);
+  const pace = new NumberPace(clock, LONGEST_WAITS);
   while (pace.waitMs(SENDER, "busy") === 0) pace.take(SENDER, "busy");
   for (let i = 0; i < 1_000; i += 1) pace.waitMs(SENDER, `gone-${i}`);
   // They were scheduled within the next seconds, but none comes.
@@ -153,7 +154,7 @@ test("a tenant that leaves without sending delays the others by no more than a m
 
 test("a quiet tenant's message waits for one message of each waiting tenant, not for all of a neighbour's", async () => {
   const clock = new VirtualClock();
-  const pace = new NumberPace(clock);
+  const pace = new NumberPace(clock, LONGEST_WAITS);
   while (pace.waitMs(SENDER, "busy") === 0) pace.take(SENDER, "busy");
   expect(pace.waitMs(SENDER, "quiet")).toBeLessThan(2 * 12.5 + 1);
 });
@@ -181,7 +182,7 @@ describe("a number for which the provider fails", () => {
 
   test("is called less and less: what was under way at first, then one message at a time, half a minute apart in the end", async () => {
     const clock = new VirtualClock();
-    const pace = new NumberPace(clock);
+    const pace = new NumberPace(clock, LONGEST_WAITS);
     const calls = await hammer(pace, clock, 5 * 60_000);
     expect(calls.filter((atMs) => atMs < 200).length).toBeLessThan(20);
     expect(calls.filter((atMs) => atMs > 60_000 && atMs <= 120_000).length).toBeLessThan(4);
@@ -191,7 +192,7 @@ describe("a number for which the provider fails", () => {
 
   test("sends at its usual rate once one message has passed", async () => {
     const clock = new VirtualClock();
-    const pace = new NumberPace(clock);
+    const pace = new NumberPace(clock, LONGEST_WAITS);
     await hammer(pace, clock, 60_000);
     await hammer(pace, clock, 31_000, true);
     expect((await hammer(pace, clock, 1_000, true)).length).toBeWithin(79, 82);
@@ -199,9 +200,9 @@ describe("a number for which the provider fails", () => {
 
   test("is tried again even if the message that was to find out never ends", async () => {
     const clock = new VirtualClock();
-    const pace = new NumberPace(clock);
+    const pace = new NumberPace(clock, LONGEST_WAITS);
     for (let i = 0; i < 3; i += 1) pace.failed(SENDER, pace.take(SENDER, "acme"));
-    await clock.advance(chatLimits.chatFailingPauseMs);
+    await clock.advance(chatLimits.chatFailingPause.firstMs);
     expect(pace.waitMs(SENDER, "acme")).toBe(0);
     pace.take(SENDER, "acme");
     expect(pace.waitMs(SENDER, "acme")).toBeGreaterThan(0);

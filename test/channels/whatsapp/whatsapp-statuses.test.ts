@@ -11,6 +11,7 @@ import { FENCED } from "../../../src/domain/jobs/queue.ts";
 import { limits } from "../../../src/domain/limits.ts";
 import { isJsonObject } from "../../../src/domain/texts/json.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../../src/runtime/system-random.ts";
 import { PULL, ROOM } from "../../engine/queue/queue-pulls.ts";
 import { accept, jobIds, queue, record, redis, useQueueWorld, world } from "../../engine/queue/queue-world.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -56,6 +57,7 @@ function statusesFor(changes: Partial<ConstructorParameters<typeof WhatsappStatu
     directory,
     eventStore,
     clock: systemClock,
+    random: systemRandom,
     telemetry,
     ...changes,
   });
@@ -371,7 +373,7 @@ describe("statuses of unknown messages", () => {
     await clock.advance(2 * limits.earlyStatusMs);
     expect(away.held).toBe(1);
     isAway = false;
-    await clock.advance(chatLimits.earlyStatusRetryMsMax + chatLimits.earlyStatusRetryMs);
+    await clock.advance(chatLimits.earlyStatusRetry.maxMs + chatLimits.earlyStatusRetry.firstMs);
     await eventually("it is taken", () => away.held === 0);
     await handOver([sent]);
     await expectEnded(sent, ["delivered"]);
@@ -388,7 +390,7 @@ describe("statuses of unknown messages", () => {
     await report([[sent, "delivered"]], patient);
     expect(patient.held).toBe(0);
     expect((await readJob(sent)).events.map(({ type }) => type)).toEqual(["sent", "read", "failed", "delivered"]);
-    await clock.advance(chatLimits.earlyStatusRetryMs);
+    await clock.advance(chatLimits.earlyStatusRetry.firstMs);
     await patient.stop();
   });
 

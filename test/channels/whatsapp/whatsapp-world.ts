@@ -4,6 +4,7 @@ import { WhatsappChannel } from "../../../src/channels/whatsapp/whatsapp-channel
 import type { QueuedJob } from "../../../src/domain/jobs/job.ts";
 import type { Tenant } from "../../../src/domain/tenants/tenant.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
+import { LONGEST_WAITS } from "../../support/longest-waits.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { aTenant } from "../../support/tenants.ts";
 
@@ -87,6 +88,7 @@ export function channelTo(apiUrl: string, options: Partial<ConstructorParameters
     platform: { whatsapp: PLATFORM, apple: null, google: null },
     callbacks: CALLBACKS,
     clock: systemClock,
+    random: LONGEST_WAITS,
     telemetry: new QuietTelemetry(),
     ...options,
   });

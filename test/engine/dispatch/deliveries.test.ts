@@ -80,7 +80,7 @@ test("a lent job's pending give-back ends with the loan and frees its slot", asy
   await clock.advance(1_000);
   expect(tries).toBeGreaterThan(0);
   void deliveries.lend(LOAN_MS);
-  await clock.advance(LOAN_MS + engineLimits.giveBackRetryMsMax);
+  await clock.advance(LOAN_MS + engineLimits.giveBackRetry.maxMs);
   expect(freed).toBe(1);
   const triesByThen = tries;
   await clock.advance(LOAN_MS);

@@ -134,7 +134,7 @@ test(
   "nothing is given back while the lease is in doubt, nor by a term that ends meanwhile",
   async () => {
     const channel = new PaidChannel();
-    const ports = { channels: new Map([["wallet", channel]]), clock: systemClock, telemetry };
+    const ports = { channels: new Map([["wallet", channel]]), clock: systemClock, random: systemRandom, telemetry };
     const job = { jobId: jobIds.next(), tenantId: tenant.tenantId, channel: "wallet", entryId: "1-1", recipient: "p" };
     const failed: QueuedJob = { ...job, attempts: 0, suppressed: null, payload: "{}" };
     const ended = new AbortController();

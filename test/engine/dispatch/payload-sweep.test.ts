@@ -48,7 +48,7 @@ beforeEach(() => {
   [queue, eventStore] = [new Knower(), new Knower()];
   telemetry = new QuietTelemetry();
   const directory = createDirectory([aTenant()]);
-  sweep = new PayloadSweep({ payloads, directory, queue, eventStore, clock, telemetry });
+  sweep = new PayloadSweep({ payloads, directory, queue, eventStore, clock, random: systemRandom, telemetry });
   ids = new JobIds(clock, systemRandom);
 });
 
@@ -126,7 +126,7 @@ describe("the payload of a job", () => {
       return kept.has(jobId);
     };
     const directory = createDirectory([aTenant()]);
-    sweep = new PayloadSweep({ payloads, directory, queue, eventStore, keepsFailed, gauge: "files", clock, telemetry });
+    sweep = new PayloadSweep({ payloads, directory, queue, eventStore, keepsFailed, gauge: "files", clock, random: systemRandom, telemetry });
     const jobId = await put();
     eventStore.put(jobId, "failed");
     kept.add(jobId);

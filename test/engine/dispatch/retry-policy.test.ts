@@ -115,7 +115,7 @@ describe("snoozes", () => {
       );
     expect(longest(0)).toBeLessThanOrEqual(1_000);
     expect(longest(6)).toBeGreaterThan(32_000);
-    expect(longest(500)).toBeLessThanOrEqual(engineLimits.retryDelayMsMax);
+    expect(longest(500)).toBeLessThanOrEqual(engineLimits.jobRetry.maxMs);
   });
 
   test("neither use up attempts nor lengthen the waits between them", () => {

@@ -6,6 +6,7 @@ import type { Outcome } from "../../../src/domain/jobs/outcome.ts";
 import { toSettlement } from "../../../src/engine/dispatch/settlement.ts";
 import { Settler } from "../../../src/engine/dispatch/settler.ts";
 import { eventually } from "../../support/eventually.ts";
+import { LONGEST_WAITS } from "../../support/longest-waits.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { SeededRandom } from "../../support/seeded-random.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";
@@ -76,6 +77,7 @@ test("what could not be settled is repeated after a pause, which grows", async (
   const settler = new Settler({
     send,
     clock: time,
+    random: LONGEST_WAITS,
     telemetry,
     onLanded: (settlements) => landed.push(...settlements.map(({ job }) => job.jobId)),
     onFenced: () => {},

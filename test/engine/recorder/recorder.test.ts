@@ -126,7 +126,7 @@ describe("a recorder", () => {
     expect(scene.telemetry.gauges.get("event_store_up")).toBe(0);
     expect(scene.queue.waiting()).toBe(6);
     weather.failing = 0;
-    await scene.clock.advance(engineLimits.recordRetryMsMax + 2_000);
+    await scene.clock.advance(engineLimits.recordRetry.maxMs + 2_000);
     scene.expectAllRecorded();
     expect(scene.telemetry.gauges.get("event_store_up")).toBe(1);
     expect(scene.telemetry.gauges.get("recorder_lag_seconds")).toBe(0);
@@ -401,7 +401,7 @@ describe("the shards of a recorder", () => {
     await scene.clock.advance(5_000);
     expect(held()).toHaveLength(2);
     weather.failing = 0;
-    await scene.clock.advance(engineLimits.recordRetryMsMax + 30_000);
+    await scene.clock.advance(engineLimits.recordRetry.maxMs + 30_000);
     scene.expectAllRecorded();
     for (const recorder of [first, second]) await stopped(scene, recorder);
   });

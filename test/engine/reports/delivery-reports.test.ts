@@ -3,6 +3,7 @@ import { TransportError } from "../../../src/domain/errors.ts";
 import type { Labels } from "../../../src/domain/telemetry.ts";
 import { DeliveryReports } from "../../../src/engine/reports/delivery-reports.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../../src/runtime/system-random.ts";
 import { eventually } from "../../support/eventually.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { aTenant, createDirectory } from "../../support/tenants.ts";
@@ -33,6 +34,7 @@ async function linesWhile(failedLookUps: number, error: Error): Promise<readonly
     directory: { ...known, byId },
     eventStore: { job: async () => null },
     clock: systemClock,
+    random: systemRandom,
     telemetry,
   });
   const jobIds = [await accept(tenant), await accept(tenant), await accept(tenant)];
@@ -74,6 +76,7 @@ test("a report whose sender was told to send it again is tried no more", async (
     directory: { ...known, byId },
     eventStore: { job: async () => null },
     clock: systemClock,
+    random: systemRandom,
     telemetry,
   });
   const report = { tenantId: tenant.tenantId, jobId: await accept(tenant), type: "bounced", result: {} } as const;
@@ -95,6 +98,7 @@ test("jobs that have left the queue are looked up few at a time, a tenant's own 
       },
     },
     clock: systemClock,
+    random: systemRandom,
     telemetry: new QuietTelemetry(),
   });
   const open = (tenantId: string) =>

@@ -8,6 +8,7 @@ import { QUEUE_SHARE, type Tenant } from "../../../src/domain/tenants/tenant.ts"
 import { ApiError } from "../../../src/http/api-error.ts";
 import { NetworkGuard } from "../../../src/runtime/network-guard.ts";
 import { hurriedClock } from "../../channels/wallet/google-world.ts";
+import { LONGEST_WAITS } from "../../support/longest-waits.ts";
 import { must } from "../../support/must.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { Front } from "./front.ts";
@@ -103,6 +104,7 @@ function openWallet(
     passes,
     callbackUrl: () => null,
     clock: hurriedClock,
+    random: LONGEST_WAITS,
     telemetry: new QuietTelemetry(),
   });
   return {

@@ -1,6 +1,7 @@
 import { type Clock, sleep, type Timer } from "../../../domain/clock.ts";
 import { type Health, HealthWatch } from "../../../domain/health.ts";
 import type { DeliveryReport } from "../../../domain/jobs/report.ts";
+import type { Random } from "../../../domain/random.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import { maskedText } from "../../../domain/texts/masked.ts";
 import { failureReport, printable } from "../failure-report.ts";
@@ -21,6 +22,7 @@ export interface MailLogOptions {
   /** Finds the job's tenant, or null. Rejects with `UnavailableError` or `TransportError`. */
   readonly owners: { ownerOf(jobId: string): Promise<string | null> };
   readonly clock: Clock;
+  readonly random: Random;
   readonly telemetry: Telemetry;
 }
 
@@ -56,12 +58,12 @@ export class MailLog {
   private unsaved: QueueChanges = new Map();
 
   constructor(private readonly options: MailLogOptions) {
-    const { clock, telemetry, path } = options;
+    const { clock, random, telemetry, path } = options;
     const messages = {
       down: `the mail log ${path} cannot be read: what becomes of mail is not known meanwhile`,
       up: `the mail log ${path} is read again`,
     };
-    this.watch = new HealthWatch({ clock, telemetry, gauge: "mail_log_up", messages });
+    this.watch = new HealthWatch({ clock, random, telemetry, gauge: "mail_log_up", messages });
   }
 
   /** Whether the log can be read. */

@@ -2,6 +2,7 @@ import type { Clock } from "../../../domain/clock.ts";
 import { UnavailableError } from "../../../domain/errors.ts";
 import { type Health, HealthWatch } from "../../../domain/health.ts";
 import type { Outcome } from "../../../domain/jobs/outcome.ts";
+import type { Random } from "../../../domain/random.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import type { ScoredMessage, SpamFilter } from "./spam.ts";
 
@@ -10,6 +11,7 @@ export interface SpamScreenOptions {
   /** A message with a higher score is refused. */
   readonly threshold: number;
   readonly clock: Clock;
+  readonly random: Random;
   readonly telemetry: Telemetry;
 }
 
@@ -23,12 +25,12 @@ export class SpamScreen {
   private readonly watch: HealthWatch;
 
   constructor(private readonly options: SpamScreenOptions) {
-    const { clock, telemetry } = options;
+    const { clock, random, telemetry } = options;
     const messages = {
       down: "the spam filter does not answer: mail that it has to score waits",
       up: "the spam filter answers again",
     };
-    const common = { clock, telemetry, messages, gauge: "spam_filter_up" };
+    const common = { clock, random, telemetry, messages, gauge: "spam_filter_up" };
     this.watch = new HealthWatch({ ...common, failuresMin: FAILURES_MIN, tryMsMax: TRY_MS_MAX });
   }
 

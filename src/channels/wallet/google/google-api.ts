@@ -2,6 +2,7 @@ import type { GoogleIssuer, Unusable } from "../../../domain/channels/wallet.ts"
 import type { Clock } from "../../../domain/clock.ts";
 import { TransportError } from "../../../domain/errors.ts";
 import { type Health, HealthWatch } from "../../../domain/health.ts";
+import type { Random } from "../../../domain/random.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import { type JsonObject, parseJsonObject, parseWritten } from "../../../domain/texts/json.ts";
 import { walletLimits } from "../limits.ts";
@@ -15,6 +16,7 @@ export interface GoogleApiOptions {
   readonly apiUrl: string;
   readonly tokenUrl: string;
   readonly clock: Clock;
+  readonly random: Random;
   readonly telemetry: Telemetry;
 }
 
@@ -82,10 +84,11 @@ export class GoogleApi {
   private readonly watch: HealthWatch;
 
   constructor(private readonly options: GoogleApiOptions) {
-    const { clock, telemetry } = options;
+    const { clock, random, telemetry } = options;
     this.tokens = new AccessTokens(options.tokenUrl);
     const messages = { down: "Google's wallet is away: its passes wait", up: "Google's wallet is back" };
-    this.watch = new HealthWatch({ clock, telemetry, gauge: "google_wallet_up", messages, failuresMin: STRIKES_MAX });
+    const gauge = "google_wallet_up";
+    this.watch = new HealthWatch({ clock, random, telemetry, gauge, messages, failuresMin: STRIKES_MAX });
   }
 
   health(): Health {

@@ -1,4 +1,5 @@
 import type { Clock, Timer } from "../../../domain/clock.ts";
+import { Pace } from "../../../domain/pace.ts";
 import { walletLimits } from "../limits.ts";
 
 /** The origin of a call: a job, which can be retried later, or an API caller, who waits for the response. */
@@ -18,8 +19,7 @@ interface Waiter {
  */
 export class IssuerPace {
   private readonly waiting: Readonly<Record<Urgency, Set<Waiter>>> = { job: new Set(), request: new Set() };
-  /** When the next call may start (monotonic ms). */
-  private nextMs = Number.NEGATIVE_INFINITY;
+  private readonly pace = new Pace(0);
   private lastTurn: Urgency = "job";
   private timer: Timer | null = null;
 
@@ -27,21 +27,20 @@ export class IssuerPace {
 
   /** Whether no call waits and past calls no longer affect the pace. */
   get isIdle(): boolean {
-    return this.timer === null && this.nextMs <= this.clock.monotonicMs();
+    return this.timer === null && this.untilNextMs === 0;
   }
 
   /** Milliseconds until a call requested now could start, at worst. */
   get waitMs(): number {
     const queued = this.waiting.job.size + this.waiting.request.size;
-    return Math.max(0, this.nextMs - this.clock.monotonicMs()) + queued * SPACING_MS;
+    return this.untilNextMs + (queued * 1000) / googleCallsPerSecond;
   }
 
   /** Resolves to true when the call may start; to false if too many calls wait already, or once `signal` aborts. */
   take(urgency: Urgency, signal: AbortSignal): Promise<boolean> {
     if (signal.aborted) return Promise.resolve(false);
-    const nowMs = this.clock.monotonicMs();
-    if (this.timer === null && this.nextMs <= nowMs) {
-      this.nextMs = nowMs + SPACING_MS;
+    if (this.isIdle) {
+      this.pace.take(this.clock.monotonicMs(), googleCallsPerSecond);
       return Promise.resolve(true);
     }
     const queue = this.waiting[urgency];
@@ -58,7 +57,7 @@ export class IssuerPace {
       const waiter: Waiter = { go };
       queue.add(waiter);
       signal.addEventListener("abort", onAbort, { once: true });
-      this.timer ??= this.clock.setTimer(this.nextMs - nowMs, () => this.next());
+      this.timer ??= this.clock.setTimer(this.untilNextMs, () => this.next());
     });
   }
 
@@ -66,20 +65,24 @@ export class IssuerPace {
     this.timer = null;
     const urgency = this.turn();
     if (urgency === null) return;
-    const nowMs = this.clock.monotonicMs();
     // A timer may fire a fraction of a millisecond early.
-    if (nowMs < this.nextMs) {
-      this.timer = this.clock.setTimer(this.nextMs - nowMs, () => this.next());
+    const leftMs = this.untilNextMs;
+    if (leftMs > 0) {
+      this.timer = this.clock.setTimer(leftMs, () => this.next());
       return;
     }
     const [first] = this.waiting[urgency];
     this.lastTurn = urgency;
-    this.nextMs = nowMs + SPACING_MS;
+    this.pace.take(this.clock.monotonicMs(), googleCallsPerSecond);
     if (first !== undefined) {
       this.waiting[urgency].delete(first);
       first.go();
     }
-    if (this.turn() !== null) this.timer = this.clock.setTimer(SPACING_MS, () => this.next());
+    if (this.turn() !== null) this.timer = this.clock.setTimer(this.untilNextMs, () => this.next());
+  }
+
+  private get untilNextMs(): number {
+    return this.pace.waitMs(this.clock.monotonicMs(), googleCallsPerSecond);
   }
 
   private turn(): Urgency | null {
@@ -89,7 +92,7 @@ export class IssuerPace {
   }
 }
 
-const SPACING_MS = 1000 / walletLimits.googleCallsPerSecond;
+const { googleCallsPerSecond } = walletLimits;
 const WAITING_MAX: Readonly<Record<Urgency, number>> = {
   job: walletLimits.googleJobsWaitingMax,
   request: walletLimits.googleRequestsWaitingMax,

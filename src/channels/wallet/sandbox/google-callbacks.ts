@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { type BackOffBounds, longestBackOffMs } from "../../../domain/back-off.ts";
 import { type Clock, sleep } from "../../../domain/clock.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import { isJsonObject, type JsonObject } from "../../../domain/texts/json.ts";
@@ -19,8 +20,7 @@ const PENDING_MAX = 10_000;
 const DELAY_MS = 20;
 const VALID_MS = 60 * 60 * 1000;
 const TIMEOUT_MS = 5_000;
-const RETRY_MS = 100;
-const RETRY_MS_MAX = 2_000;
+const RETRY: BackOffBounds = { firstMs: 100, maxMs: 2_000 };
 const TRIES_MAX = 60;
 
 /**
@@ -85,7 +85,7 @@ export class SandboxCallbacks {
     const { clock, telemetry } = this.options;
     for (let tries = 0; tries < TRIES_MAX && !this.stopped.signal.aborted; tries += 1) {
       if (this.url !== null && (await this.call(this.url, body))) return;
-      await sleep(clock, Math.min(RETRY_MS * 2 ** tries, RETRY_MS_MAX), this.stopped.signal);
+      await sleep(clock, longestBackOffMs(RETRY, tries), this.stopped.signal);
     }
     if (!this.stopped.signal.aborted) telemetry.log("warn", "a sandbox callback of a Google pass was given up");
   }

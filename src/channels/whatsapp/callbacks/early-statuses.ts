@@ -1,7 +1,9 @@
+import { BackOff } from "../../../domain/back-off.ts";
 import { type Clock, sleep } from "../../../domain/clock.ts";
 import { isOutage } from "../../../domain/errors.ts";
 import type { JobAddress, ProviderReferences } from "../../../domain/jobs/queue.ts";
 import { limits } from "../../../domain/limits.ts";
+import type { Random } from "../../../domain/random.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import { chatLimits } from "../limits.ts";
 import type { WhatsappStatus } from "./webhook.ts";
@@ -9,6 +11,7 @@ import type { WhatsappStatus } from "./webhook.ts";
 export interface EarlyStatusesPorts {
   readonly references: ProviderReferences;
   readonly clock: Clock;
+  readonly random: Random;
   readonly telemetry: Telemetry;
   /** Takes a status whose job is now known. Rejects while a store is unavailable; the status is then offered again. */
   onKnown(status: WhatsappStatus, job: JobAddress): Promise<void>;
@@ -19,7 +22,7 @@ interface Held {
   /** In order of arrival, one per type. */
   statuses: readonly WhatsappStatus[];
   readonly untilMs: number;
-  waitMs: number;
+  readonly waits: BackOff;
   nextMs: number;
 }
 
@@ -77,7 +80,7 @@ export class EarlyStatuses {
   private async run(): Promise<void> {
     const { clock, telemetry } = this.ports;
     while (this.held.size > 0) {
-      await sleep(clock, chatLimits.earlyStatusRetryMs, this.stopping.signal);
+      await sleep(clock, chatLimits.earlyStatusRetry.firstMs, this.stopping.signal);
       const isLast = this.stopping.signal.aborted;
       const nowMs = clock.monotonicMs();
       const due = [...this.held].filter(([, { nextMs }]) => isLast || nextMs <= nowMs);
@@ -99,8 +102,7 @@ export class EarlyStatuses {
     }
     const nowMs = this.ports.clock.monotonicMs();
     for (const [, held] of due) {
-      held.nextMs = nowMs + held.waitMs;
-      held.waitMs = Math.min(2 * held.waitMs, chatLimits.earlyStatusRetryMsMax);
+      held.nextMs = nowMs + held.waits.nextMs();
     }
   }
 
@@ -137,9 +139,10 @@ export class EarlyStatuses {
   }
 
   private newlyHeld(status: WhatsappStatus): Held {
-    const nowMs = this.ports.clock.monotonicMs();
-    const waitMs = chatLimits.earlyStatusRetryMs;
-    return { statuses: [status], untilMs: nowMs + limits.earlyStatusMs, waitMs, nextMs: nowMs + waitMs };
+    const { clock, random } = this.ports;
+    const nowMs = clock.monotonicMs();
+    const waits = new BackOff(chatLimits.earlyStatusRetry, random);
+    return { statuses: [status], untilMs: nowMs + limits.earlyStatusMs, waits, nextMs: nowMs + waits.nextMs() };
   }
 
   private report(error: unknown): void {

@@ -3,6 +3,7 @@ import type { Clock } from "../../../domain/clock.ts";
 import { FailureLog } from "../../../domain/failure-log.ts";
 import { type ObserveReportPorts, observeReport } from "../../../domain/jobs/observe-report.ts";
 import type { JobAddress, ProviderReferences } from "../../../domain/jobs/queue.ts";
+import type { Random } from "../../../domain/random.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import { maskedText } from "../../../domain/texts/masked.ts";
 import { chatLimits } from "../limits.ts";
@@ -15,6 +16,7 @@ export interface WhatsappStatusesPorts extends ObserveReportPorts {
   readonly callbacks: CallbackReader;
   readonly platform: Pick<PlatformCredentials, "whatsapp">;
   readonly clock: Clock;
+  readonly random: Random;
   readonly telemetry: Telemetry;
 }
 
@@ -40,10 +42,10 @@ export class WhatsappStatuses {
   private readonly failures: FailureLog;
 
   constructor(private readonly ports: WhatsappStatusesPorts) {
-    const { references, clock, telemetry } = ports;
+    const { references, clock, random, telemetry } = ports;
     const onKnown = (status: WhatsappStatus, job: JobAddress) => this.record(status, job);
     this.failures = new FailureLog(telemetry, clock);
-    this.early = new EarlyStatuses({ references, clock, telemetry, onKnown });
+    this.early = new EarlyStatuses({ references, clock, random, telemetry, onKnown });
   }
 
   /** Statuses waiting for their message to become known. */

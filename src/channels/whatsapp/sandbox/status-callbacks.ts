@@ -1,4 +1,5 @@
 import { createHmac } from "node:crypto";
+import { type BackOffBounds, backOffMs } from "../../../domain/back-off.ts";
 import { type Clock, sleep } from "../../../domain/clock.ts";
 import type { Random } from "../../../domain/random.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
@@ -33,8 +34,7 @@ const LINGER_MS = 5;
 /** Long enough to collect and mix the statuses of many messages. */
 const SHUFFLE_MS = 50;
 const TIMEOUT_MS = 5_000;
-const RETRY_MS = 100;
-const RETRY_MS_MAX = 1_000;
+const RETRY: BackOffBounds = { firstMs: 100, maxMs: 1_000 };
 
 /**
  * Calls the webhook with statuses as the provider does: signed, in batches, and repeatedly until the webhook accepts
@@ -92,14 +92,13 @@ export class StatusCallbacks {
   }
 
   private async callUntilDone(): Promise<void> {
-    const { clock, shuffled } = this.options;
+    const { clock, random, shuffled } = this.options;
     while (this.pending.length > 0 && !this.stopped.signal.aborted) {
       await sleep(clock, shuffled ? SHUFFLE_MS : LINGER_MS, this.stopped.signal);
       const batch = this.nextBatch();
-      for (let waitMs = RETRY_MS; batch.length > 0 && !(await this.call(batch)); ) {
-        await sleep(clock, waitMs, this.stopped.signal);
+      for (let tries = 0; batch.length > 0 && !(await this.call(batch)); tries += 1) {
+        await sleep(clock, backOffMs(RETRY, tries, random), this.stopped.signal);
         if (this.stopped.signal.aborted) return;
-        waitMs = Math.min(2 * waitMs, RETRY_MS_MAX);
       }
     }
   }

@@ -7,6 +7,7 @@ import { formatMessageId, recipientMark } from "../../../../src/channels/email/m
 import type { DeliveryReport } from "../../../../src/domain/jobs/report.ts";
 import type { Labels } from "../../../../src/domain/telemetry.ts";
 import { systemClock } from "../../../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../../../src/runtime/system-random.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { QuietTelemetry } from "../../../support/quiet-telemetry.ts";
 
@@ -72,6 +73,7 @@ class World {
       path: this.path,
       home: join(this.folder, "home"),
       clock: systemClock,
+      random: systemRandom,
       telemetry: this.telemetry,
       owners: { ownerOf: async (jobId) => (jobId === buildJobId(1) ? "acme" : null) },
       onReport: async (report) => {

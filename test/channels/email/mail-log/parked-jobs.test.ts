@@ -8,6 +8,7 @@ import { formatMessageId } from "../../../../src/channels/email/message-id.ts";
 import type { Labels } from "../../../../src/domain/telemetry.ts";
 import { DeliveryReports } from "../../../../src/engine/reports/delivery-reports.ts";
 import { systemClock } from "../../../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../../../src/runtime/system-random.ts";
 import { accept, first, pullOne, queue, useQueueWorld, world } from "../../../engine/queue/queue-world.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { QuietTelemetry } from "../../../support/quiet-telemetry.ts";
@@ -53,6 +54,7 @@ function follow(shard: number): string {
     directory: createDirectory([aTenant({ shard })]),
     eventStore: { job: async () => null },
     clock: systemClock,
+    random: systemRandom,
     telemetry,
   });
   const onReport = (report: Parameters<DeliveryReports["take"]>[0]) => reports.take(report);
@@ -62,6 +64,7 @@ function follow(shard: number): string {
     onReport,
     owners: { ownerOf: async () => null },
     clock: systemClock,
+    random: systemRandom,
     telemetry,
   });
   mailLog.start();

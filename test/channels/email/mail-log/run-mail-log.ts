@@ -1,6 +1,7 @@
 import { appendFileSync } from "node:fs";
 import { MailLog } from "../../../../src/channels/email/mail-log/mail-log.ts";
 import { systemClock } from "../../../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../../../src/runtime/system-random.ts";
 import { QuietTelemetry } from "../../../support/quiet-telemetry.ts";
 
 /** Follows a log until it is killed, and writes each report that it takes: `<log> <home> <file of reports>`. */
@@ -11,6 +12,7 @@ new MailLog({
   home,
   owners: { ownerOf: async () => null },
   clock: systemClock,
+  random: systemRandom,
   telemetry: new QuietTelemetry(),
   onReport: async ({ jobId, type }) => {
     // A kill then finds some reports in flight.

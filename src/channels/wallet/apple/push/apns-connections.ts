@@ -1,5 +1,7 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
+import { backOffMs } from "../../../../domain/back-off.ts";
 import type { Clock } from "../../../../domain/clock.ts";
+import type { Random } from "../../../../domain/random.ts";
 import { parseJsonObject } from "../../../../domain/texts/json.ts";
 import { walletLimits } from "../../limits.ts";
 import type { PassSigner } from "../pass-signers.ts";
@@ -13,6 +15,7 @@ export interface ApnsConnectionsOptions {
   /** False: accepts any certificate, for a service on this machine. */
   readonly verifies: boolean;
   readonly clock: Clock;
+  readonly random: Random;
 }
 
 type PushSigner = Pick<PassSigner, "id" | "passTypeId" | "tls">;
@@ -122,9 +125,9 @@ export class ApnsConnections {
   }
 
   private postpone(line: SignerLine): void {
-    const waitMs = Math.min(walletLimits.apnsReconnectMs * 2 ** line.failures, walletLimits.apnsReconnectMsMax);
+    const { clock, random } = this.options;
+    line.notBeforeMs = clock.monotonicMs() + backOffMs(walletLimits.apnsReconnect, line.failures, random);
     line.failures += 1;
-    line.notBeforeMs = this.options.clock.monotonicMs() + waitMs;
   }
 
   /** Sends a PING and ends the session unless the peer answers. */
