@@ -1,5 +1,5 @@
 import type { Config } from "../config/config.ts";
-import { type Clock, sleep } from "../domain/clock.ts";
+import { type Clock, waitAtMost } from "../domain/clock.ts";
 import { isOutage } from "../domain/errors.ts";
 import { Repeated } from "../domain/repeated.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
@@ -60,11 +60,9 @@ export class StoreMarks {
   }
 
   /** Marks once more, so that a copy of now is older than what follows. Safe to repeat. */
-  async stop(): Promise<void> {
-    const ended = new AbortController();
+  stop(): Promise<void> {
     this.ending ??= this.end();
-    await Promise.race([this.ending, sleep(this.options.clock, STOP_MS, ended.signal)]);
-    ended.abort();
+    return waitAtMost(this.options.clock, STOP_MS, this.ending);
   }
 
   private async end(): Promise<void> {

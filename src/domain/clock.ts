@@ -13,6 +13,30 @@ export interface Clock {
   setTimer(delayMs: number, run: () => void): Timer;
 }
 
+/**
+ * What the work answers, or else, after `ms`, what `late` returns or throws; the answer is nobody's then. The signal aborts once it is
+ * decided.
+ */
+export async function within<T, L>(
+  { clock, ms, late }: { readonly clock: Clock; readonly ms: number; readonly late: () => L },
+  work: (over: AbortSignal) => Promise<T>,
+): Promise<T | L> {
+  const over = new AbortController();
+  const tooLate = Promise.withResolvers<void>();
+  const timer = clock.setTimer(ms, tooLate.resolve);
+  try {
+    return await Promise.race([work(over.signal), tooLate.promise.then(late)]);
+  } finally {
+    timer.cancel();
+    over.abort();
+  }
+}
+
+/** Waits for the end of the work, but no longer than `ms`. Rejects as the work does. */
+export async function waitAtMost(clock: Clock, ms: number, work: Promise<unknown>): Promise<void> {
+  await within({ clock, ms, late: () => undefined }, () => work);
+}
+
 /** Resolves after `delayMs`, or at once when `signal` aborts (it never rejects: the caller checks its own state). */
 export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

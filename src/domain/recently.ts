@@ -1,4 +1,4 @@
-import type { Clock } from "./clock.ts";
+import { type Clock, within } from "./clock.ts";
 import { oneAtATime } from "./one-at-a-time.ts";
 
 interface Times {
@@ -22,12 +22,6 @@ export function recently<T>(read: () => Promise<T | null>, { freshMs, waitMs, cl
   });
   return async () => {
     if (known !== null && clock.monotonicMs() - known.atMs < freshMs) return known.value;
-    const late = Promise.withResolvers<null>();
-    const timer = clock.setTimer(waitMs, () => late.resolve(null));
-    try {
-      return await Promise.race([readOnce(), late.promise]);
-    } finally {
-      timer.cancel();
-    }
+    return within({ clock, ms: waitMs, late: () => null }, readOnce);
   };
 }

@@ -1,9 +1,9 @@
 import { shortened } from "./back-off.ts";
 import type { Clock } from "./clock.ts";
-import { isOutage } from "./errors.ts";
 import type { Random } from "./random.ts";
 import { Repeated } from "./repeated.ts";
 import type { Telemetry } from "./telemetry.ts";
+import { logFailure } from "./telemetry.ts";
 
 export interface SweepPorts {
   readonly clock: Clock;
@@ -47,7 +47,7 @@ export abstract class Sweep {
     try {
       await this.work();
     } catch (error) {
-      this.means.telemetry.log(isOutage(error) ? "warn" : "error", this.plan.failure, { error: String(error) });
+      logFailure(this.means.telemetry, this.plan.failure, error);
     }
   }
 

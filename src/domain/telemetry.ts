@@ -1,3 +1,4 @@
+import { isOutage } from "./errors.ts";
 import type { Json } from "./texts/json.ts";
 
 export type Labels = Readonly<Record<string, string>>;
@@ -10,6 +11,16 @@ export interface Telemetry {
   /** Adds a duration, in seconds, to a histogram. */
   time(name: string, seconds: number, labels?: Labels): void;
   log(level: "debug" | "info" | "warn" | "error", message: string, fields?: Readonly<Record<string, Json>>): void;
+}
+
+/** Logs what a call failed with: at `warn` in an outage, which ends by itself, and otherwise at `error`. */
+export function logFailure(
+  telemetry: Pick<Telemetry, "log">,
+  message: string,
+  error: unknown,
+  fields: Readonly<Record<string, Json>> = {},
+): void {
+  telemetry.log(isOutage(error) ? "warn" : "error", message, { ...fields, error: String(error) });
 }
 
 /** One value of a metric and its labels. */

@@ -1,4 +1,4 @@
-import { type Clock, sleep } from "../domain/clock.ts";
+import { type Clock, within } from "../domain/clock.ts";
 import { PartsAwayError, type ReadinessProbe } from "../domain/jobs/report.ts";
 import { oneAtATime } from "../domain/one-at-a-time.ts";
 import { Repeated } from "../domain/repeated.ts";
@@ -74,17 +74,15 @@ export class Readiness {
   }
 
   private async askOne(probe: ReadinessProbe): Promise<readonly PartAway[]> {
-    const answered = new AbortController();
-    const late = sleep(this.options.clock, PROBE_TIMEOUT_MS, answered.signal).then(() => [
-      { part: probe.name, why: `no answer within ${PROBE_TIMEOUT_MS} ms` },
-    ]);
-    const check = (async () => probe.check())().then(
-      () => [],
-      (error: unknown) => listParts(probe, error),
-    );
-    const found = await Promise.race([check, late]);
-    answered.abort();
-    return found;
+    const late = () => [{ part: probe.name, why: `no answer within ${PROBE_TIMEOUT_MS} ms` }];
+    return within({ clock: this.options.clock, ms: PROBE_TIMEOUT_MS, late }, async () => {
+      try {
+        await probe.check();
+        return [];
+      } catch (error) {
+        return listParts(probe, error);
+      }
+    });
   }
 
   /** Logs and records what changed since the last probe. */

@@ -1,5 +1,5 @@
 import { Elysia } from "elysia";
-import { sleep } from "../domain/clock.ts";
+import { sleep, within } from "../domain/clock.ts";
 import { limits } from "../domain/limits.ts";
 import { httpOrigin } from "../domain/texts/host.ts";
 import { ApiError } from "./api-error.ts";
@@ -165,12 +165,11 @@ class Listener {
 
   private async drain(): Promise<void> {
     if (this.server === null) return;
-    const drained = new AbortController();
-    const late = sleep(this.ports.clock, limits.drainMs, drained.signal);
+    const { server } = this;
+    const bound = { clock: this.ports.clock, ms: limits.drainMs, late: () => undefined };
     // Bun waits for every open connection, even one whose caller never finishes sending a refused body.
-    await Promise.race([this.server.stop(false), this.allAnswered(drained.signal), late]);
-    drained.abort();
-    await this.server.stop(true);
+    await within(bound, (over) => Promise.race([server.stop(false), this.allAnswered(over)]));
+    await server.stop(true);
   }
 
   private async answerCounted(request: Request): Promise<Response> {

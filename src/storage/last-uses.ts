@@ -1,10 +1,10 @@
 import { and, isNull, lt, or, type SQL } from "drizzle-orm";
 import type { PgColumn } from "drizzle-orm/pg-core";
 import type { Clock } from "../domain/clock.ts";
-import { isOutage } from "../domain/errors.ts";
 import { remember } from "../domain/remember.ts";
 import { Repeated } from "../domain/repeated.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
+import { logFailure } from "../domain/telemetry.ts";
 import { among } from "./analysts/statement-texts.ts";
 
 /** How often uses are written, all in one statement. */
@@ -77,8 +77,7 @@ export class LastUses {
         await this.options.write(uses);
       } catch (error) {
         for (const { id, at } of uses) if (!this.unwritten.has(id)) this.unwritten.set(id, at);
-        const level = isOutage(error) ? "warn" : "error";
-        this.options.telemetry.log(level, "last uses could not be written", { error: String(error) });
+        logFailure(this.options.telemetry, "last uses could not be written", error);
         return;
       }
     }

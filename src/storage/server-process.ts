@@ -1,4 +1,4 @@
-import { type Clock, sleep } from "../domain/clock.ts";
+import { type Clock, sleep, waitAtMost, within } from "../domain/clock.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 
 export interface ServerProcessOptions {
@@ -49,7 +49,7 @@ export class ServerProcess {
     const log = Promise.all([this.read(this.child.stdout), this.read(this.child.stderr)]);
     this.exited = this.child.exited.then(async () => {
       process.off("exit", endWithParent);
-      await Promise.race([log, sleep(options.clock, LOG_WAIT_MS)]);
+      await waitAtMost(options.clock, LOG_WAIT_MS, log);
     });
   }
 
@@ -65,20 +65,14 @@ export class ServerProcess {
   /** Whether the server answered with its data loaded; false if it exited first, or was killed because it did not answer. */
   async ready(): Promise<boolean> {
     const { answers, clock } = this.options;
-    const over = new AbortController();
-    try {
-      const answered = answers(over.signal).then(() => "ready" as const);
-      const ended = this.exited.then(() => "ended" as const);
-      const late = sleep(clock, READY_WAIT_MS, over.signal).then(() => "late" as const);
-      const first = await Promise.race([answered, ended, late]);
-      if (first === "late") {
-        this.remember(`gave no answer for ${READY_WAIT_MS / 1000} seconds`);
-        await this.stop();
-      }
-      return first === "ready";
-    } finally {
-      over.abort();
+    const first = await within({ clock, ms: READY_WAIT_MS, late: () => "late" }, (over) =>
+      Promise.race([answers(over).then(() => "ready"), this.exited.then(() => "ended")]),
+    );
+    if (first === "late") {
+      this.remember(`gave no answer for ${READY_WAIT_MS / 1000} seconds`);
+      await this.stop();
     }
+    return first === "ready";
   }
 
   /** Returns its latest log lines, oldest first. */

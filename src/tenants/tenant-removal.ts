@@ -1,7 +1,7 @@
-import { isOutage } from "../domain/errors.ts";
 import type { ChannelName } from "../domain/jobs/job.ts";
 import { Sweep, type SweepPorts } from "../domain/sweep.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
+import { logFailure } from "../domain/telemetry.ts";
 import type { TenantHistory, TenantQueueRemoval } from "../domain/tenants/erasure.ts";
 import type { Purging } from "./endpoints/steering-endpoints.ts";
 import type { LeavingTenant, TenantRegistry } from "./registry.ts";
@@ -40,14 +40,11 @@ export class TenantRemovals extends Sweep {
   protected override async work(): Promise<void> {
     for (const tenant of await this.ports.registry.leavingTenants(TENANTS_MAX)) {
       if (this.isStopping) return;
-      await this.remove(tenant).catch((error: unknown) => this.failed(tenant.tenantId, error));
+      const fields = { tenant_id: tenant.tenantId };
+      await this.remove(tenant).catch((error: unknown) =>
+        logFailure(this.ports.telemetry, "a deleted tenant could not be removed yet", error, fields),
+      );
     }
-  }
-
-  private failed(tenantId: string, error: unknown): void {
-    const level = isOutage(error) ? "warn" : "error";
-    const fields = { tenant_id: tenantId, error: String(error) };
-    this.ports.telemetry.log(level, "a deleted tenant could not be removed yet", fields);
   }
 
   private async remove(leaving: LeavingTenant): Promise<void> {

@@ -1,6 +1,7 @@
 import { type Clock, sleep } from "../domain/clock.ts";
 import { isOutage } from "../domain/errors.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
+import { logFailure } from "../domain/telemetry.ts";
 import type { DeliveryRepository, Note } from "./delivery-repository.ts";
 import { webhookLimits } from "./limits.ts";
 
@@ -57,10 +58,8 @@ export class Notes {
         return;
       } catch (error) {
         const isAway = isOutage(error);
-        telemetry.log(isAway ? "warn" : "error", "what webhooks were told could not be written down", {
-          webhooks: some.length,
-          error: String(error),
-        });
+        const fields = { webhooks: some.length };
+        logFailure(telemetry, "what webhooks were told could not be written down", error, fields);
         if (!isAway && some.length > 1) {
           // A note that cannot be written does not block the others.
           for (const one of some) await this.writeSome([one]);

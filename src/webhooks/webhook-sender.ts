@@ -1,8 +1,8 @@
-import { sleep } from "../domain/clock.ts";
-import { isOutage } from "../domain/errors.ts";
+import { sleep, waitAtMost } from "../domain/clock.ts";
 import { FairTurns } from "../domain/fair-turns.ts";
 import type { StoredEventRow } from "../domain/jobs/event-store.ts";
 import { Repeated } from "../domain/repeated.ts";
+import { logFailure } from "../domain/telemetry.ts";
 import type { ChangeFeed } from "../domain/tenants/tenant.ts";
 import type { DeliveryRepository } from "./delivery-repository.ts";
 import {
@@ -116,7 +116,7 @@ export class WebhookSender {
     const timer = clock.setTimer(webhookLimits.closingMs, cutOff);
     const turns = own.flatMap((one) => this.running.get(one) ?? []);
     // An unavailable registry does not delay the hand-over: unrecorded calls are repeated.
-    if (turns.length > 0) await Promise.race([Promise.all(turns), sleep(clock, 2 * webhookLimits.closingMs)]);
+    if (turns.length > 0) await waitAtMost(clock, 2 * webhookLimits.closingMs, Promise.all(turns));
     timer.cancel();
     term.lost.removeEventListener("abort", cutOff);
     cutOff();
@@ -162,8 +162,7 @@ export class WebhookSender {
       try {
         await this.refresh();
       } catch (error) {
-        const level = isOutage(error) ? "warn" : "error";
-        telemetry.log(level, "the webhooks could not be read", { error: String(error) });
+        logFailure(telemetry, "the webhooks could not be read", error);
         await sleep(clock, webhookLimits.outageMs, signal);
       }
     }

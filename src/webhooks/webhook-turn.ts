@@ -1,10 +1,10 @@
 import type { Clock } from "../domain/clock.ts";
-import { isOutage } from "../domain/errors.ts";
 import { FairTurns } from "../domain/fair-turns.ts";
 import { EVENT_IDS_PER_MS } from "../domain/jobs/event.ts";
 import type { EventFeed } from "../domain/jobs/event-store.ts";
 import type { Random } from "../domain/random.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
+import { logFailure } from "../domain/telemetry.ts";
 import type { WebhookAnswer, WebhookCalls } from "../domain/texts/outbound.ts";
 import type { DeliveryRepository, DisabledWebhook } from "./delivery-repository.ts";
 import { webhookLimits } from "./limits.ts";
@@ -84,8 +84,8 @@ export class WebhookTurns {
     } catch (error) {
       const { telemetry } = this.ports;
       const { tenantId, webhookId, progress } = webhook;
-      const fields = { tenant_id: tenantId, webhook_id: webhookId, error: String(error) };
-      telemetry.log(isOutage(error) ? "warn" : "error", "a webhook's events could not be read", fields);
+      const fields = { tenant_id: tenantId, webhook_id: webhookId };
+      logFailure(telemetry, "a webhook's events could not be read", error, fields);
       // A range that cannot be read in time is tried in smaller parts.
       return { kind: "away", progress, span: Math.max(MINUTE_IDS, span / 8), notedPosition, attempts: 0 };
     }

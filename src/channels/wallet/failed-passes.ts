@@ -1,9 +1,9 @@
 import { and, asc, desc, eq, gt, lt, ne, notExists, type SQL, sql } from "drizzle-orm";
 import { alias, unionAll } from "drizzle-orm/pg-core";
-import { isOutage } from "../../domain/errors.ts";
 import { remember } from "../../domain/remember.ts";
 import { SharedRuns } from "../../domain/shared-runs.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
+import { logFailure } from "../../domain/telemetry.ts";
 import { among } from "../../storage/analysts/statement-texts.ts";
 import type { AnyDb, Database } from "../../storage/postgres/database.ts";
 import { walletLimits } from "./limits.ts";
@@ -103,9 +103,8 @@ export class FailedPasses {
   }
 
   private noteProblem(tenantId: string, error: unknown): void {
-    const level = isOutage(error) ? "warn" : "error";
-    const fields = { tenant_id: tenantId, error: String(error) };
-    this.options.telemetry.log(level, "a tenant's failed passes could not be looked through", fields);
+    const fields = { tenant_id: tenantId };
+    logFailure(this.options.telemetry, "a tenant's failed passes could not be looked through", error, fields);
   }
 
   /** Adds up the bytes of the pass, and of the images that no other pass has. */

@@ -1,7 +1,7 @@
 import type { Clock } from "../../domain/clock.ts";
-import { isOutage } from "../../domain/errors.ts";
 import { FENCED, type Lease, type OwnerQueue, type TenantQueue } from "../../domain/jobs/queue.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
+import { logFailure } from "../../domain/telemetry.ts";
 import { engineLimits } from "../limits.ts";
 
 export interface DailyAllowancesOptions {
@@ -91,11 +91,8 @@ export class DailyAllowances {
       if (page.taken !== null) page.held += taken - known;
       page.taken = taken;
     } catch (error) {
-      const expected = isOutage(error);
       telemetry.count("queue_calls_failed", { call: "allow" });
-      telemetry.log(expected ? "warn" : "error", "reserving units of the daily allowance failed and is repeated", {
-        error: String(error),
-      });
+      logFailure(telemetry, "reserving units of the daily allowance failed and is repeated", error);
       clock.setTimer(engineLimits.queueRetry.maxMs, end);
       return;
     }

@@ -1,6 +1,5 @@
 import { shortened } from "../../domain/back-off.ts";
 import type { Clock } from "../../domain/clock.ts";
-import { isOutage } from "../../domain/errors.ts";
 import { lifeBeganMs } from "../../domain/ids.ts";
 import type { EventReader } from "../../domain/jobs/event-store.ts";
 import { type Fallback, jobsBefore } from "../../domain/jobs/fallback.ts";
@@ -8,6 +7,7 @@ import type { JobRecord, QueuedJob } from "../../domain/jobs/job.ts";
 import type { FrontQueue } from "../../domain/jobs/queue.ts";
 import type { Random } from "../../domain/random.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
+import { logFailure } from "../../domain/telemetry.ts";
 import type { TenantRef } from "../../domain/tenants/tenant.ts";
 import { decideFallback, type FallbackTurn } from "./fallback-decision.ts";
 
@@ -48,8 +48,8 @@ export class FallbackTurns {
       if (before === null) return this.wait(BUSY_MS);
       return decideFallback({ fallback, before, dueMs: lifeBeganMs(job), nowMs: clock.nowMs() });
     } catch (error) {
-      const fields = { job_id: job.jobId, tenant_id: tenant.tenantId, error: String(error) };
-      telemetry.log(isOutage(error) ? "warn" : "error", "a fallback waits until its message can be looked up", fields);
+      const fields = { job_id: job.jobId, tenant_id: tenant.tenantId };
+      logFailure(telemetry, "a fallback waits until its message can be looked up", error, fields);
       return this.wait(AWAY_MS);
     }
   }

@@ -1,9 +1,9 @@
 import { BackOff } from "../../domain/back-off.ts";
 import { type Clock, sleep } from "../../domain/clock.ts";
-import { isOutage } from "../../domain/errors.ts";
 import type { Lease } from "../../domain/jobs/queue.ts";
 import type { Random } from "../../domain/random.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
+import { logFailure } from "../../domain/telemetry.ts";
 import type { LeaseTerm } from "../leases/shard-keeper.ts";
 import { engineLimits } from "../limits.ts";
 
@@ -27,12 +27,9 @@ export async function fillSuppressions(
     try {
       return await filler.fill(lease, closing);
     } catch (error) {
-      const expected = isOutage(error);
       telemetry.count("suppression_fills_failed");
-      telemetry.log(expected ? "warn" : "error", "a shard delivers nothing until its suppressions are loaded", {
-        shard: lease.shard,
-        error: String(error),
-      });
+      const fields = { shard: lease.shard };
+      logFailure(telemetry, "a shard delivers nothing until its suppressions are loaded", error, fields);
     }
     await sleep(clock, waits.nextMs(), closing);
   }

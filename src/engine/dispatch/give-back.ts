@@ -1,10 +1,10 @@
 import { BackOff } from "../../domain/back-off.ts";
 import type { Channel } from "../../domain/channels/channel.ts";
 import { type Clock, sleep } from "../../domain/clock.ts";
-import { isOutage } from "../../domain/errors.ts";
 import type { ChannelName, QueuedJob } from "../../domain/jobs/job.ts";
 import type { Random } from "../../domain/random.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
+import { logFailure } from "../../domain/telemetry.ts";
 import { engineLimits } from "../limits.ts";
 
 export interface GiveBackPorts {
@@ -43,8 +43,7 @@ export async function giveBack(
         if (term.isSurelyHeld()) return await Promise.race([channel.giveBack(job).then(() => true), ended]);
       } catch (error) {
         telemetry.count("give_backs_failed", { channel: job.channel });
-        const level = isOutage(error) ? "warn" : "error";
-        telemetry.log(level, "giving back failed and is repeated", { job: job.jobId, error: String(error) });
+        logFailure(telemetry, "giving back failed and is repeated", error, { job: job.jobId });
       }
       await sleep(clock, waits.nextMs(), term.ended);
     }

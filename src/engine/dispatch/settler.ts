@@ -1,9 +1,9 @@
 import { BackOff } from "../../domain/back-off.ts";
 import { type Clock, sleep } from "../../domain/clock.ts";
-import { isOutage } from "../../domain/errors.ts";
 import { FENCED, type Fenced, type Settled, type Settlement } from "../../domain/jobs/queue.ts";
 import type { Random } from "../../domain/random.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
+import { logFailure } from "../../domain/telemetry.ts";
 import { engineLimits } from "../limits.ts";
 
 const NONE: ReadonlySet<string> = new Set();
@@ -78,9 +78,8 @@ export class Settler {
       try {
         return await send(batch);
       } catch (error) {
-        const expected = isOutage(error);
         telemetry.count("queue_calls_failed", { call: "settle" });
-        telemetry.log(expected ? "warn" : "error", "settling failed and is repeated", { error: String(error) });
+        logFailure(telemetry, "settling failed and is repeated", error);
       }
       await sleep(clock, waits.nextMs(), this.abandoned.signal);
     }

@@ -10,6 +10,7 @@ import {
   type TenantQueuePull,
 } from "../../domain/jobs/queue.ts";
 import type { HeldQueue } from "../../domain/process-status.ts";
+import { logFailure } from "../../domain/telemetry.ts";
 import type { LeaseTerm } from "../leases/lease-term.ts";
 import { engineLimits } from "../limits.ts";
 import { type Backlog, PULL_BYTES_MAX } from "./backlog.ts";
@@ -194,9 +195,8 @@ export class ShardOwner {
 
   private reportFailedPull(error: unknown): void {
     const { telemetry } = this.ports;
-    const expected = isOutage(error);
     telemetry.count("queue_calls_failed", { call: "pull" });
-    telemetry.log(expected ? "warn" : "error", "pulling failed and is repeated", { error: String(error) });
+    logFailure(telemetry, "pulling failed and is repeated", error);
   }
 
   private beginPulls(): TenantQueuePull[] {

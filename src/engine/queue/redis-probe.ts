@@ -1,5 +1,5 @@
 import { Cluster, type Redis } from "ioredis";
-import { type Clock, sleep } from "../../domain/clock.ts";
+import { type Clock, within } from "../../domain/clock.ts";
 import { PartsAwayError } from "../../domain/jobs/report.ts";
 import { type RedisConnection, redisFailure } from "./connection.ts";
 
@@ -32,7 +32,7 @@ async function probeCluster(cluster: Cluster, clock: Clock): Promise<void> {
 
 async function answers(node: Redis, clock: Clock): Promise<boolean> {
   return (
-    (await within(
+    (await inTime(
       clock,
       node.ping().then(() => true),
     )) ?? false
@@ -42,7 +42,7 @@ async function answers(node: Redis, clock: Clock): Promise<boolean> {
 /** Returns `host:port` of each master that owns slots, according to the first node that answers. */
 async function listMasters(nodes: readonly Redis[], clock: Clock): Promise<readonly string[]> {
   const asked = nodes.map(async (node) => {
-    const reply = await within(clock, node.cluster("SLOTS") as Promise<unknown>);
+    const reply = await inTime(clock, node.cluster("SLOTS") as Promise<unknown>);
     if (!Array.isArray(reply)) throw new Error("no answer");
     return reply.map((range) => masterOfRange(range, node.options.host ?? ""));
   });
@@ -60,12 +60,6 @@ function masterOfRange(range: unknown, teller: string): string {
   return `${typeof host === "string" && host !== "" ? host : teller}:${String(port)}`;
 }
 
-async function within<T>(clock: Clock, asked: Promise<T>): Promise<T | null> {
-  const answered = new AbortController();
-  const late = sleep(clock, NODE_TIMEOUT_MS, answered.signal).then(() => null);
-  try {
-    return await Promise.race([asked.catch(() => null), late]);
-  } finally {
-    answered.abort();
-  }
+function inTime<T>(clock: Clock, asked: Promise<T>): Promise<T | null> {
+  return within({ clock, ms: NODE_TIMEOUT_MS, late: () => null }, () => asked.catch(() => null));
 }

@@ -1,5 +1,4 @@
 import { type Clock, sleep } from "../../domain/clock.ts";
-import { isOutage } from "../../domain/errors.ts";
 import type { EventReader } from "../../domain/jobs/event-store.ts";
 import { fallbackIds } from "../../domain/jobs/fallback.ts";
 import type { JobRecord } from "../../domain/jobs/job.ts";
@@ -8,6 +7,7 @@ import type { FrontQueue } from "../../domain/jobs/queue.ts";
 import type { RetryCharges } from "../../domain/jobs/retry.ts";
 import type { CancelOutcome, JobSchedule, RescheduleResult, WaitingJobs } from "../../domain/jobs/schedule.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
+import { logFailure } from "../../domain/telemetry.ts";
 import type { TenantRef } from "../../domain/tenants/tenant.ts";
 
 export interface JobSchedulePorts {
@@ -55,12 +55,8 @@ export class JobScheduler implements JobSchedule {
       // The ids of two messages' fallbacks may be the same by chance.
       if (found?.fallbackOf === mainJobId) await this.cancelOne(tenant, jobId);
     } catch (error) {
-      const fields = { job_id: jobId, tenant_id: tenant.tenantId, error: String(error) };
-      telemetry.log(
-        isOutage(error) ? "warn" : "error",
-        "a fallback of a cancelled message is left to its turn",
-        fields,
-      );
+      const fields = { job_id: jobId, tenant_id: tenant.tenantId };
+      logFailure(telemetry, "a fallback of a cancelled message is left to its turn", error, fields);
     }
   }
 
@@ -97,9 +93,8 @@ export class JobScheduler implements JobSchedule {
       await charges.discard(tenantId, { jobId, channel });
       await payloads.remove({ tenantId, jobId });
     } catch (error) {
-      const level = isOutage(error) ? "warn" : "error";
-      const fields = { job_id: jobId, tenant_id: tenantId, error: String(error) };
-      telemetry.log(level, "what a cancelled job took is left to the sweeps", fields);
+      const fields = { job_id: jobId, tenant_id: tenantId };
+      logFailure(telemetry, "what a cancelled job took is left to the sweeps", error, fields);
     }
   }
 }

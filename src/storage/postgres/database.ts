@@ -1,6 +1,6 @@
 import { DrizzleQueryError } from "drizzle-orm/errors";
 import type { PgDatabase, PgQueryResultHKT } from "drizzle-orm/pg-core";
-import { type Clock, sleep } from "../../domain/clock.ts";
+import { type Clock, within } from "../../domain/clock.ts";
 import { TransportError, UnavailableError } from "../../domain/errors.ts";
 import { sqlState } from "./sql-state.ts";
 
@@ -55,18 +55,12 @@ export class Database {
     }
   }
 
-  private async within<T>(timeoutMs: number, call: Promise<T>, late: () => Error): Promise<T> {
-    const settled = new AbortController();
-    const deadline = sleep(this.clock, timeoutMs, settled.signal).then(() => {
-      if (!settled.signal.aborted) this.onSilence();
-      throw late();
-    });
-    try {
-      return await Promise.race([call, deadline]);
-    } finally {
-      // Clears the deadline's timer. Its rejection has lost the race and is ignored.
-      settled.abort();
-    }
+  private within<T>(ms: number, call: Promise<T>, failure: () => Error): Promise<T> {
+    const late = () => {
+      this.onSilence();
+      throw failure();
+    };
+    return within({ clock: this.clock, ms, late }, () => call);
   }
 }
 

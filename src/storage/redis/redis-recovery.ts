@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { readdir, readFile, readlink, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { Redis } from "ioredis";
-import { type Clock, sleep } from "../../domain/clock.ts";
+import { type Clock, sleep, waitAtMost } from "../../domain/clock.ts";
 
 const GONE_POLL_MS = 10;
 const GONE_WAIT_MS = 10_000;
@@ -57,7 +57,7 @@ async function shutDownBySocket(path: string, clock: Clock): Promise<boolean> {
     // It answers by closing the connection.
     const ended = new Promise<void>((resolve) => redis.once("end", resolve));
     redis.shutdown("NOSAVE").catch(() => undefined);
-    await Promise.race([ended, sleep(clock, GONE_WAIT_MS)]);
+    await waitAtMost(clock, GONE_WAIT_MS, ended);
   } finally {
     redis.disconnect();
   }

@@ -1,6 +1,6 @@
 import { createSocket } from "node:dgram";
 import { connect, isIPv6 } from "node:net";
-import { type Clock, sleep } from "../../../domain/clock.ts";
+import { type Clock, within } from "../../../domain/clock.ts";
 import { DnsFormatError, type DnsReply, decodeReply } from "./dns-message.ts";
 
 /** A name server's address. */
@@ -30,18 +30,11 @@ export async function exchange(of: Exchange): Promise<DnsReply> {
 
 type Attempt = (of: Exchange, signal: AbortSignal) => Promise<DnsReply>;
 
-async function withDeadline(of: Exchange, attempt: Attempt): Promise<DnsReply> {
-  const over = new AbortController();
-  const late = sleep(of.clock, of.timeoutMs, over.signal).then(() => {
+function withDeadline(of: Exchange, attempt: Attempt): Promise<DnsReply> {
+  const late = () => {
     throw new Error("there was no answer in time");
-  });
-  // After the attempt has ended, this rejection has no other handler.
-  late.catch(() => {});
-  try {
-    return await Promise.race([attempt(of, over.signal), late]);
-  } finally {
-    over.abort();
-  }
+  };
+  return within({ clock: of.clock, ms: of.timeoutMs, late }, (over) => attempt(of, over));
 }
 
 /** Opens a new socket per question, so a forger has to guess the port as well as the id (RFC 5452, 9). */

@@ -1,5 +1,5 @@
 import { parseRecipient, recipientKey } from "../../../domain/channels/email.ts";
-import { type Clock, sleep } from "../../../domain/clock.ts";
+import { type Clock, within } from "../../../domain/clock.ts";
 import { UnavailableError } from "../../../domain/errors.ts";
 import { isJobId } from "../../../domain/ids.ts";
 import type { DeliveryReport } from "../../../domain/jobs/report.ts";
@@ -51,14 +51,12 @@ export class MailReports {
       const { tenantId: tenant_id, jobId: job_id } = about.job;
       telemetry.log("warn", "a report about a message came by mail that cannot be read", { tenant_id, job_id });
     }
-    const answered = new AbortController();
-    const late = sleep(clock, limits.drainMs, answered.signal).then(() => "late" as const);
-    const taken = Promise.all(found.map((report) => reports.take(report, "email", answered.signal))).then(
-      () => "taken" as const,
+    const late = () => {
+      throw new UnavailableError("the reports could not be recorded in time");
+    };
+    await within({ clock, ms: limits.drainMs, late }, (over) =>
+      Promise.all(found.map((report) => reports.take(report, "email", over))),
     );
-    const result = await Promise.race([taken, late]);
-    answered.abort();
-    if (result === "late") throw new UnavailableError("the reports could not be recorded in time");
     return found.length;
   }
 

@@ -1,4 +1,4 @@
-import { type Clock, sleep } from "../../../domain/clock.ts";
+import { type Clock, waitAtMost } from "../../../domain/clock.ts";
 import type { JobIds } from "../../../domain/ids.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import type { TenantDirectory } from "../../../domain/tenants/tenant.ts";
@@ -78,7 +78,7 @@ export class DeviceWebhooks {
   async stop(untilMs: number): Promise<void> {
     const { clock } = this.ports;
     const idle = new Promise<void>((resolve) => (this.onIdle = resolve));
-    if (this.calls.size > 0) await Promise.race([idle, sleep(clock, Math.max(0, untilMs - clock.monotonicMs()))]);
+    if (this.calls.size > 0) await waitAtMost(clock, Math.max(0, untilMs - clock.monotonicMs()), idle);
     this.cutOff.abort();
     for (const line of this.lines.values()) {
       for (const due of line.waiting.splice(0)) this.drop(due, "the process is stopping");

@@ -1,10 +1,10 @@
 import { BackOff } from "../../../domain/back-off.ts";
 import { type Clock, sleep } from "../../../domain/clock.ts";
-import { isOutage } from "../../../domain/errors.ts";
 import type { JobAddress, ProviderReferences } from "../../../domain/jobs/queue.ts";
 import { limits } from "../../../domain/limits.ts";
 import type { Random } from "../../../domain/random.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
+import { logFailure } from "../../../domain/telemetry.ts";
 import { chatLimits } from "../limits.ts";
 import type { WhatsappStatus } from "./webhook.ts";
 
@@ -146,7 +146,6 @@ export class EarlyStatuses {
   }
 
   private report(error: unknown): void {
-    const level = isOutage(error) ? "warn" : "error";
-    this.ports.telemetry.log(level, "an early status was not recorded and is repeated", { error: String(error) });
+    logFailure(this.ports.telemetry, "an early status was not recorded and is repeated", error);
   }
 }
