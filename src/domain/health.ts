@@ -1,7 +1,5 @@
 import { BackOff } from "./back-off.ts";
-import type { Clock } from "./clock.ts";
-import type { Random } from "./random.ts";
-import type { Telemetry } from "./telemetry.ts";
+import type { RuntimePorts } from "./runtime-ports.ts";
 
 /** Whether a dependency of the service can be used, and since when. */
 export interface Health {
@@ -10,10 +8,7 @@ export interface Health {
   readonly sinceMs: number | null;
 }
 
-export interface HealthWatchOptions {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly telemetry: Telemetry;
+export interface HealthWatchOptions extends RuntimePorts {
   /** Name of the gauge: 1 while the dependency is up, 0 while it is down. */
   readonly gauge: string;
   /** Log messages at the beginning and at the end of an outage. */

@@ -1,15 +1,7 @@
 import { shortened } from "./back-off.ts";
-import type { Clock } from "./clock.ts";
-import type { Random } from "./random.ts";
 import { Repeated } from "./repeated.ts";
-import type { Telemetry } from "./telemetry.ts";
+import type { RuntimePorts } from "./runtime-ports.ts";
 import { logFailure } from "./telemetry.ts";
-
-export interface SweepPorts {
-  readonly clock: Clock;
-  readonly random: Pick<Random, "next">;
-  readonly telemetry: Pick<Telemetry, "log">;
-}
 
 export interface SweepPlan {
   readonly everyMs: number;
@@ -25,7 +17,7 @@ export abstract class Sweep {
   private readonly rounds: Repeated;
 
   protected constructor(
-    private readonly means: SweepPorts,
+    private readonly means: RuntimePorts,
     private readonly plan: SweepPlan,
   ) {
     const pauseMs = () => shortened(plan.everyMs, JITTER, means.random);

@@ -1,9 +1,7 @@
 import { and, desc, eq, gte, inArray, lt, type SQL, sql } from "drizzle-orm";
-import type { Clock } from "../domain/clock.ts";
 import type { Page } from "../domain/page.ts";
-import { type Random } from "../domain/random.ts";
+import type { RuntimePorts } from "../domain/runtime-ports.ts";
 import { type Done, done, type InvalidCursor } from "../domain/store-result.ts";
-import type { Telemetry } from "../domain/telemetry.ts";
 import type { JsonObject } from "../domain/texts/json.ts";
 import type { AuditedCall, AuditedEnd, AuditLog } from "../http/audit.ts";
 import { OldRows } from "../storage/old-rows.ts";
@@ -43,11 +41,8 @@ export interface AuditFilter {
   readonly toMs?: number | null;
 }
 
-export interface AuditOptions {
+export interface AuditOptions extends RuntimePorts {
   readonly database: Database;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly telemetry: Telemetry;
 }
 
 /** The audit log in the registry. Rows are kept for 400 days. */

@@ -1,11 +1,10 @@
 import { type BackOffBounds, backOffMs } from "../domain/back-off.ts";
 import { type CallName, callName } from "../domain/calls.ts";
-import { type Clock, sleep } from "../domain/clock.ts";
-import type { Random } from "../domain/random.ts";
-import type { Telemetry } from "../domain/telemetry.ts";
+import { sleep } from "../domain/clock.ts";
+import type { RuntimePorts } from "../domain/runtime-ports.ts";
 import { ChildProcess } from "./child-process.ts";
 
-export interface SupervisorOptions {
+export interface SupervisorOptions extends RuntimePorts {
   /** The children's names, like `api-1`. */
   readonly names: readonly string[];
   /** Returns the command line of a child. */
@@ -17,9 +16,6 @@ export interface SupervisorOptions {
   begin(child: ChildProcess, name: string): Promise<void>;
   /** Called when a working child is certainly gone, and will be replaced. */
   onLost(name: string): void;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly telemetry: Telemetry;
 }
 
 /** Requests a child to finish its work in flight and to end; it still accepts calls for the given number of ms. */

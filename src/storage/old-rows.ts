@@ -1,7 +1,8 @@
-import { Sweep, type SweepPorts } from "../domain/sweep.ts";
+import type { RuntimePorts } from "../domain/runtime-ports.ts";
+import { Sweep } from "../domain/sweep.ts";
 import type { AnyDb, Database } from "./postgres/database.ts";
 
-export interface OldRowsOptions extends SweepPorts {
+export interface OldRowsOptions extends RuntimePorts {
   readonly database: Database;
   /** The kind of rows, for the log. */
   readonly name: string;

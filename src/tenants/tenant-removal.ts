@@ -1,19 +1,18 @@
 import type { ChannelName } from "../domain/jobs/job.ts";
-import { Sweep, type SweepPorts } from "../domain/sweep.ts";
-import type { Telemetry } from "../domain/telemetry.ts";
+import type { RuntimePorts } from "../domain/runtime-ports.ts";
+import { Sweep } from "../domain/sweep.ts";
 import { logFailure } from "../domain/telemetry.ts";
 import type { TenantHistory, TenantQueueRemoval } from "../domain/tenants/erasure.ts";
 import type { Purging } from "./endpoints/steering-endpoints.ts";
 import type { LeavingTenant, TenantRegistry } from "./registry.ts";
 
-export interface TenantRemovalPorts extends SweepPorts {
+export interface TenantRemovalPorts extends RuntimePorts {
   readonly registry: Pick<TenantRegistry, "leavingTenants" | "removeOfTenant" | "tenantRemoved">;
   /** The registrations of people's devices. */
   readonly devices: Pick<TenantRegistry, "removeOfTenant">;
   readonly queue: TenantQueueRemoval & Purging;
   readonly history: TenantHistory;
   readonly channels: readonly ChannelName[];
-  readonly telemetry: Telemetry;
 }
 
 const ROUND_MS = 5_000;

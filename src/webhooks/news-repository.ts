@@ -1,8 +1,6 @@
 import { and, asc, desc, eq, gt, inArray, isNull, lt, lte, max } from "drizzle-orm";
-import type { Clock } from "../domain/clock.ts";
 import { firstEventIdAt, nextEventId } from "../domain/jobs/event.ts";
-import { type Random } from "../domain/random.ts";
-import type { Telemetry } from "../domain/telemetry.ts";
+import type { RuntimePorts } from "../domain/runtime-ports.ts";
 import type { TenantNews } from "../domain/tenants/tenant-news.ts";
 import { insertPieces } from "../storage/analysts/statement-texts.ts";
 import { OldRows } from "../storage/old-rows.ts";
@@ -14,11 +12,8 @@ import { webhookNews, webhooks } from "./tables.ts";
 import { type EventRange, selectNewsTypes, type Webhook, wants } from "./webhook.ts";
 import { toWebhook } from "./webhook-rows.ts";
 
-export interface NewsRepositoryOptions {
+export interface NewsRepositoryOptions extends RuntimePorts {
   readonly database: Database;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly telemetry: Telemetry;
 }
 
 const PIECES_MAX = 1_000;

@@ -2,8 +2,7 @@ import type { Clock } from "../domain/clock.ts";
 import { FairTurns } from "../domain/fair-turns.ts";
 import { EVENT_IDS_PER_MS } from "../domain/jobs/event.ts";
 import type { EventFeed } from "../domain/jobs/event-store.ts";
-import type { Random } from "../domain/random.ts";
-import type { Telemetry } from "../domain/telemetry.ts";
+import type { RuntimePorts } from "../domain/runtime-ports.ts";
 import { logFailure } from "../domain/telemetry.ts";
 import type { WebhookAnswer, WebhookCalls } from "../domain/texts/outbound.ts";
 import type { DeliveryRepository, DisabledWebhook } from "./delivery-repository.ts";
@@ -22,7 +21,7 @@ import {
   selectEventTypes,
 } from "./webhook.ts";
 
-export interface TurnPorts {
+export interface TurnPorts extends RuntimePorts {
   readonly store: Pick<DeliveryRepository, "openSecrets" | "trim">;
   readonly notes: Pick<Notes, "write">;
   readonly feed: EventFeed;
@@ -30,9 +29,6 @@ export interface TurnPorts {
   readonly caller: WebhookCalls;
   /** Announces that a webhook is disabled, before that is stored. Safe to repeat. */
   onDisabled(webhook: DisabledWebhook): Promise<void>;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly telemetry: Telemetry;
 }
 
 export interface TurnOrder {

@@ -3,19 +3,18 @@ import { isFinal, type JobRecord } from "../../domain/jobs/job.ts";
 import { KnownWaits } from "../../domain/jobs/known-waits.ts";
 import type { FrontQueue } from "../../domain/jobs/queue.ts";
 import { Unjudged } from "../../domain/jobs/unjudged.ts";
-import { Sweep, type SweepPorts } from "../../domain/sweep.ts";
-import type { Telemetry } from "../../domain/telemetry.ts";
+import type { RuntimePorts } from "../../domain/runtime-ports.ts";
+import { Sweep } from "../../domain/sweep.ts";
 import type { Tenant, TenantDirectory } from "../../domain/tenants/tenant.ts";
 import { walletLimits } from "./limits.ts";
 import type { PassStore, UnfinishedPass } from "./passes.ts";
 
-export interface PassSweepPorts extends SweepPorts {
+export interface PassSweepPorts extends RuntimePorts {
   readonly passes: Pick<PassStore, "unfinished" | "undoCreate" | "discard" | "finishCreate" | "removeFailed">;
   readonly directory: TenantDirectory;
   readonly queue: Pick<FrontQueue, "job">;
   /** Must be able to read the event store: a job found in neither queue nor event store counts as never queued. */
   readonly eventStore: Pick<EventReader, "job">;
-  readonly telemetry: Telemetry;
 }
 
 /** Interval of checks of a scheduled job, in case its cancellation failed to refund its token. */

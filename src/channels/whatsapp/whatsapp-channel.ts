@@ -1,12 +1,10 @@
 import type { Channel, Relay } from "../../domain/channels/channel.ts";
 import { type PlatformCredentials, resolveWhatsappSender } from "../../domain/channels/platform.ts";
 import type { WhatsappSender } from "../../domain/channels/whatsapp.ts";
-import type { Clock } from "../../domain/clock.ts";
 import type { QueuedJob } from "../../domain/jobs/job.ts";
 import type { Outcome } from "../../domain/jobs/outcome.ts";
 import { limits } from "../../domain/limits.ts";
-import type { Random } from "../../domain/random.ts";
-import type { Telemetry } from "../../domain/telemetry.ts";
+import type { RuntimePorts } from "../../domain/runtime-ports.ts";
 import type { Tenant } from "../../domain/tenants/tenant.ts";
 import { maskedText } from "../../domain/texts/masked.ts";
 import type { CallbackSigner } from "./callbacks/callback-keys.ts";
@@ -19,7 +17,7 @@ import { NumberPace } from "./number-pace.ts";
 import { parsePayload } from "./payload.ts";
 import { RecipientSpacing } from "./recipient-spacing.ts";
 
-export interface WhatsappChannelOptions {
+export interface WhatsappChannelOptions extends RuntimePorts {
   /** Address of the Graph API, without a trailing slash. */
   readonly apiUrl: string;
   /** The API version, such as `v25.0`. */
@@ -27,9 +25,6 @@ export interface WhatsappChannelOptions {
   readonly platform: PlatformCredentials;
   /** Signs the callback data that names a status's job. */
   readonly callbacks: CallbackSigner;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly telemetry: Telemetry;
   /** Time-out for one call; default `limits.chatTimeoutMs`. */
   readonly timeoutMs?: number;
 }

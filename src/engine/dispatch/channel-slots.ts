@@ -1,10 +1,9 @@
 import type { Channel } from "../../domain/channels/channel.ts";
-import type { Clock, Timer } from "../../domain/clock.ts";
+import type { Timer } from "../../domain/clock.ts";
 import type { QueuedJob } from "../../domain/jobs/job.ts";
 import type { AwayRelay } from "../../domain/process-status.ts";
-import type { Random } from "../../domain/random.ts";
 import { remember } from "../../domain/remember.ts";
-import type { Telemetry } from "../../domain/telemetry.ts";
+import type { RuntimePorts } from "../../domain/runtime-ports.ts";
 import type { Tenant } from "../../domain/tenants/tenant.ts";
 import { FairScheduler } from "./fair-scheduler.ts";
 import { type LanePools, PROMPT_MS, RelayLane, type Slot } from "./relay-lane.ts";
@@ -33,11 +32,8 @@ const DISPUTES_MAX = 3;
 /** Relays listed as away. */
 const AWAY_LISTED_MAX = 20;
 
-export interface ChannelSlotsOptions {
+export interface ChannelSlotsOptions extends RuntimePorts {
   readonly channel: Channel;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly telemetry: Telemetry;
 }
 
 /**

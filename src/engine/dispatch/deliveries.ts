@@ -1,12 +1,11 @@
 import type { Channel } from "../../domain/channels/channel.ts";
-import type { Clock, Timer } from "../../domain/clock.ts";
+import type { Timer } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
 import type { ChannelName, EndReason, QueuedJob } from "../../domain/jobs/job.ts";
 import type { Outcome } from "../../domain/jobs/outcome.ts";
 import { FENCED, type JobNews, type OwnerQueue, type Settlement } from "../../domain/jobs/queue.ts";
 import { limits } from "../../domain/limits.ts";
-import type { Random } from "../../domain/random.ts";
-import type { Telemetry } from "../../domain/telemetry.ts";
+import type { RuntimePorts } from "../../domain/runtime-ports.ts";
 import type { Tenant } from "../../domain/tenants/tenant.ts";
 import type { Tracer } from "../../domain/tracing.ts";
 import type { LeaseTerm } from "../leases/lease-term.ts";
@@ -24,13 +23,10 @@ import type { Slot } from "./relay-lane.ts";
 import { toSettlement } from "./settlement.ts";
 import { Settler } from "./settler.ts";
 
-export interface DeliveriesPorts {
+export interface DeliveriesPorts extends RuntimePorts {
   readonly queue: OwnerQueue;
   readonly channels: ReadonlyMap<ChannelName, Channel>;
   readonly slots: ReadonlyMap<ChannelName, ChannelSlots>;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly telemetry: Telemetry;
   readonly notes: Pick<JobNotes, "landed" | "retried">;
   readonly fallbacks: Pick<FallbackTurns, "turn">;
   /** Absent: tracing is off. */

@@ -1,12 +1,10 @@
 import type { Channel } from "../../domain/channels/channel.ts";
-import type { Clock } from "../../domain/clock.ts";
 import type { ChannelName } from "../../domain/jobs/job.ts";
 import type { AskedJob, OwnersAnswer } from "../../domain/jobs/job-questions.ts";
 import type { OwnerQueue } from "../../domain/jobs/queue.ts";
 import { limits } from "../../domain/limits.ts";
 import type { AwayRelay, HeldQueue } from "../../domain/process-status.ts";
-import type { Random } from "../../domain/random.ts";
-import type { Telemetry } from "../../domain/telemetry.ts";
+import type { RuntimePorts } from "../../domain/runtime-ports.ts";
 import type { TenantDirectory } from "../../domain/tenants/tenant.ts";
 import type { Tracer } from "../../domain/tracing.ts";
 import { type LeaseTerm, ShardKeeper } from "../leases/shard-keeper.ts";
@@ -23,7 +21,7 @@ const LEND_GRACE_MS = 4_000;
 
 type HistoryPorts = Pick<FallbackTurnsPorts, "queue" | "eventStore">;
 
-export interface DispatcherOptions {
+export interface DispatcherOptions extends RuntimePorts {
   readonly queue: OwnerQueue;
   readonly directory: TenantDirectory;
   readonly channels: readonly Channel[];
@@ -33,9 +31,6 @@ export interface DispatcherOptions {
   /** Identifies this process among all dispatchers; changes at every start. */
   readonly owner: string;
   readonly shards: number;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly telemetry: Telemetry;
   /** Absent: tracing is off. */
   readonly tracer?: Tracer;
   /** The share of finished jobs that gets a log line, 0 to 1; default 0. Failures have lines of their own. */

@@ -1,12 +1,10 @@
 import { shortened } from "../../domain/back-off.ts";
-import type { Clock } from "../../domain/clock.ts";
 import { lifeBeganMs } from "../../domain/ids.ts";
 import type { EventReader } from "../../domain/jobs/event-store.ts";
 import { type Fallback, jobsBefore } from "../../domain/jobs/fallback.ts";
 import type { JobRecord, QueuedJob } from "../../domain/jobs/job.ts";
 import type { FrontQueue } from "../../domain/jobs/queue.ts";
-import type { Random } from "../../domain/random.ts";
-import type { Telemetry } from "../../domain/telemetry.ts";
+import type { RuntimePorts } from "../../domain/runtime-ports.ts";
 import { logFailure } from "../../domain/telemetry.ts";
 import type { TenantRef } from "../../domain/tenants/tenant.ts";
 import { decideFallback, type FallbackTurn } from "./fallback-decision.ts";
@@ -19,13 +17,10 @@ const LOOKS_MAX = 16;
 const BUSY_MS = 5_000;
 const AWAY_MS = 30_000;
 
-export interface FallbackTurnsPorts {
+export interface FallbackTurnsPorts extends RuntimePorts {
   readonly queue: Pick<FrontQueue, "job">;
   /** Reads jobs that have left the queue. */
   readonly eventStore: Pick<EventReader, "job">;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly telemetry: Telemetry;
 }
 
 /**

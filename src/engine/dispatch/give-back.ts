@@ -1,17 +1,13 @@
 import { BackOff } from "../../domain/back-off.ts";
 import type { Channel } from "../../domain/channels/channel.ts";
-import { type Clock, sleep } from "../../domain/clock.ts";
+import { sleep } from "../../domain/clock.ts";
 import type { ChannelName, QueuedJob } from "../../domain/jobs/job.ts";
-import type { Random } from "../../domain/random.ts";
-import type { Telemetry } from "../../domain/telemetry.ts";
+import type { RuntimePorts } from "../../domain/runtime-ports.ts";
 import { logFailure } from "../../domain/telemetry.ts";
 import { engineLimits } from "../limits.ts";
 
-export interface GiveBackPorts {
+export interface GiveBackPorts extends RuntimePorts {
   readonly channels: ReadonlyMap<ChannelName, Channel>;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly telemetry: Telemetry;
 }
 
 /** Limits how long a job's failure may be prepared: `ended` aborts when the term's deliveries must end. */

@@ -4,11 +4,11 @@ import { KnownWaits } from "../../domain/jobs/known-waits.ts";
 import type { PayloadRef, PayloadStore, StoredRef } from "../../domain/jobs/payload-store.ts";
 import type { FrontQueue } from "../../domain/jobs/queue.ts";
 import { Unjudged } from "../../domain/jobs/unjudged.ts";
-import { Sweep, type SweepPorts } from "../../domain/sweep.ts";
-import type { Telemetry } from "../../domain/telemetry.ts";
+import type { RuntimePorts } from "../../domain/runtime-ports.ts";
+import { Sweep } from "../../domain/sweep.ts";
 import type { TenantDirectory } from "../../domain/tenants/tenant.ts";
 
-export interface PayloadSweepPorts extends SweepPorts {
+export interface PayloadSweepPorts extends RuntimePorts {
   readonly payloads: Pick<PayloadStore, "all" | "removeFound">;
   readonly directory: TenantDirectory;
   readonly queue: Pick<FrontQueue, "job">;
@@ -21,7 +21,6 @@ export interface PayloadSweepPorts extends SweepPorts {
   keepsFailed?(ref: PayloadRef): Promise<boolean>;
   /** The metric for stored payloads that are needed, default `stored_payloads`. */
   readonly gauge?: string;
-  readonly telemetry: Telemetry;
 }
 
 const SWEEP_MS = 60_000;

@@ -1,19 +1,15 @@
 import { BackOff } from "../../domain/back-off.ts";
-import { type Clock, sleep } from "../../domain/clock.ts";
+import { sleep } from "../../domain/clock.ts";
 import { FENCED, type Fenced, type Settled, type Settlement } from "../../domain/jobs/queue.ts";
-import type { Random } from "../../domain/random.ts";
-import type { Telemetry } from "../../domain/telemetry.ts";
+import type { RuntimePorts } from "../../domain/runtime-ports.ts";
 import { logFailure } from "../../domain/telemetry.ts";
 import { engineLimits } from "../limits.ts";
 
 const NONE: ReadonlySet<string> = new Set();
 
-export interface SettlerOptions {
+export interface SettlerOptions extends RuntimePorts {
   /** Writes settlements of one shard to the queue. */
   send(settlements: readonly Settlement[]): Promise<Settled | Fenced>;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly telemetry: Telemetry;
   /** `reported`: jobs that ended with success because of a report, despite their settlement. */
   onLanded(settlements: readonly Settlement[], reported: ReadonlySet<string>): void;
   /** Called when the lease was lost. No further settlement lands. */

@@ -1,9 +1,7 @@
 import { type ChainableCommander, Cluster, Redis } from "ioredis";
 import { type BackOffBounds, backOffMs } from "../../domain/back-off.ts";
-import type { Clock } from "../../domain/clock.ts";
 import { TransportError, UnavailableError } from "../../domain/errors.ts";
-import type { Random } from "../../domain/random.ts";
-import type { Telemetry } from "../../domain/telemetry.ts";
+import type { RuntimePorts } from "../../domain/runtime-ports.ts";
 import { extractHost } from "../../domain/texts/host.ts";
 
 /** The address of Redis: one server by URL or unix socket, or the seeds of a cluster. */
@@ -22,13 +20,6 @@ const COMMAND_TIMEOUT_MS = 5_000;
 /** How often an idle connection is pinged: otherwise the next command would discover that it is dead. */
 const PING_MS = 1_000;
 
-export interface RedisConnectorPorts {
-  readonly clock: Clock;
-  /** Spreads the reconnects of many processes. Absent: they are not, for a connection that lives for a moment. */
-  readonly random?: Random;
-  readonly telemetry: Telemetry;
-}
-
 type Delay = (times: number) => number;
 
 /** Opens connections to one Redis. When Redis is away it logs that once, however many connections are affected. */
@@ -38,7 +29,8 @@ export class RedisConnector {
 
   constructor(
     private readonly address: RedisAddress,
-    private readonly ports: RedisConnectorPorts,
+    /** Without `random`, reconnects are not spread over time: for a connection that lives for a moment. */
+    private readonly ports: Omit<RuntimePorts, "random"> & Partial<RuntimePorts>,
   ) {}
 
   /**

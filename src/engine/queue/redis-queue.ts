@@ -1,5 +1,4 @@
 import { Cluster, type Redis } from "ioredis";
-import type { Clock } from "../../domain/clock.ts";
 import { isJobId } from "../../domain/ids.ts";
 import type { BatchPiece, BatchQueue, KnownBatch, PieceResult } from "../../domain/jobs/batch.ts";
 import type { ChannelName, JobRecord, QueuedJob } from "../../domain/jobs/job.ts";
@@ -40,8 +39,7 @@ import type { RedisMemory, ShardDepth } from "../../domain/jobs/queue-depth.ts";
 import type { ReadinessProbe } from "../../domain/jobs/report.ts";
 import type { RetryCall, RetryQueue, RetryResult } from "../../domain/jobs/retry.ts";
 import type { CancelResult, RescheduleResult, WaitingJobs } from "../../domain/jobs/schedule.ts";
-import type { Random } from "../../domain/random.ts";
-import type { Telemetry } from "../../domain/telemetry.ts";
+import type { RuntimePorts } from "../../domain/runtime-ports.ts";
 import type { ErasedJobs, JobErasure, TenantQueueRemoval } from "../../domain/tenants/erasure.ts";
 import type {
   IndexedSuppression,
@@ -89,12 +87,9 @@ import {
 } from "./verbs/suppress.ts";
 import { QueueSurvey } from "./verbs/survey.ts";
 
-export interface RedisQueueOptions {
+export interface RedisQueueOptions extends RuntimePorts {
   readonly channels: readonly QueuedChannel[];
   readonly address: RedisAddress;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly telemetry: Telemetry;
   /** How many replicas must have a job before it counts as accepted. */
   readonly replicasAcked?: number;
 }

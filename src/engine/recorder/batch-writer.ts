@@ -1,5 +1,5 @@
 import { backOffMs } from "../../domain/back-off.ts";
-import { type Clock, sleep } from "../../domain/clock.ts";
+import { sleep } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
 import { eventTimeMs } from "../../domain/jobs/event.ts";
 import {
@@ -10,8 +10,7 @@ import {
   type WriteOutcome,
 } from "../../domain/jobs/event-store.ts";
 import type { RecordBatch, RecordPiece } from "../../domain/jobs/queue.ts";
-import type { Random } from "../../domain/random.ts";
-import type { Telemetry } from "../../domain/telemetry.ts";
+import type { RuntimePorts } from "../../domain/runtime-ports.ts";
 import { engineLimits } from "../limits.ts";
 import type { ShardProgress } from "./shard-progress.ts";
 
@@ -21,11 +20,8 @@ export interface Share {
   readonly piece: RecordPiece;
 }
 
-export interface BatchWriterOptions {
+export interface BatchWriterOptions extends RuntimePorts {
   readonly eventStore: EventWriter;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly telemetry: Telemetry;
   /** Called with rows that are now in the event store, in the order of their outbox. Must not throw. */
   onRecorded?(rows: readonly StoredEventRow[]): void;
   /** Called for a shard whose term must end, and which no longer waits for its piece. */

@@ -1,22 +1,18 @@
 import { backOffMs } from "../../domain/back-off.ts";
-import { type Clock, sleep } from "../../domain/clock.ts";
+import { sleep } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
 import type { EventWriter, StoredEventRow } from "../../domain/jobs/event-store.ts";
 import type { RecordAnswer, RecordBatch, RecorderQueue } from "../../domain/jobs/queue.ts";
 import { limits } from "../../domain/limits.ts";
-import type { Random } from "../../domain/random.ts";
-import type { Telemetry } from "../../domain/telemetry.ts";
+import type { RuntimePorts } from "../../domain/runtime-ports.ts";
 import type { LeaseTerm } from "../leases/shard-keeper.ts";
 import { engineLimits } from "../limits.ts";
 import { BatchWriter, type Share } from "./batch-writer.ts";
 import { ShardProgress } from "./shard-progress.ts";
 
-export interface OutboxCopierOptions {
+export interface OutboxCopierOptions extends RuntimePorts {
   readonly queue: RecorderQueue;
   readonly eventStore: EventWriter;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly telemetry: Telemetry;
   /** Called with rows that are now in the event store, in the order of their outbox. Must not throw. */
   readonly onRecorded?: (rows: readonly StoredEventRow[]) => void;
 }

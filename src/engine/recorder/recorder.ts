@@ -1,8 +1,6 @@
-import type { Clock } from "../../domain/clock.ts";
 import type { EventWriter, StoredEventRow } from "../../domain/jobs/event-store.ts";
 import type { RecorderQueue } from "../../domain/jobs/queue.ts";
-import type { Random } from "../../domain/random.ts";
-import type { Telemetry } from "../../domain/telemetry.ts";
+import type { RuntimePorts } from "../../domain/runtime-ports.ts";
 import { type LeaseTerm, ShardKeeper } from "../leases/shard-keeper.ts";
 import { OutboxCopier, type OutboxCopierOptions } from "./outbox-copier.ts";
 
@@ -14,12 +12,9 @@ export interface RecordFollower {
   follow(term: LeaseTerm, ending: AbortSignal): Promise<void>;
 }
 
-export interface RecorderOptions {
+export interface RecorderOptions extends RuntimePorts {
   readonly queue: RecorderQueue;
   readonly eventStore: EventWriter;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly telemetry: Telemetry;
   /** Identifies this process among all recorders; changes at every start. */
   readonly owner: string;
   readonly shards: number;

@@ -1,5 +1,5 @@
 import { BackOff, type BackOffBounds } from "../../domain/back-off.ts";
-import { type Clock, sleep } from "../../domain/clock.ts";
+import { sleep } from "../../domain/clock.ts";
 import { isOutage, UnavailableError } from "../../domain/errors.ts";
 import { FailureLog } from "../../domain/failure-log.ts";
 import { FairTurns } from "../../domain/fair-turns.ts";
@@ -8,19 +8,14 @@ import type { ChannelName, JobRecord } from "../../domain/jobs/job.ts";
 import { type ObserveReportPorts, observeReport } from "../../domain/jobs/observe-report.ts";
 import type { ObserveResult } from "../../domain/jobs/queue.ts";
 import type { DeliveryReport } from "../../domain/jobs/report.ts";
-import type { Random } from "../../domain/random.ts";
-import type { Telemetry } from "../../domain/telemetry.ts";
+import type { RuntimePorts } from "../../domain/runtime-ports.ts";
 import { maskedText } from "../../domain/texts/masked.ts";
 import { engineLimits } from "../limits.ts";
 
 /** Sooner than other calls: a callback waits for its answer meanwhile. */
 const RETRY: BackOffBounds = { ...engineLimits.queueRetry, firstMs: 10 };
 
-export interface DeliveryReportsPorts extends ObserveReportPorts {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly telemetry: Telemetry;
-}
+export interface DeliveryReportsPorts extends ObserveReportPorts, RuntimePorts {}
 
 /**
  * Takes reports about a message from an MTA or a provider, and adds them to the job's history.

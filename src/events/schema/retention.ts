@@ -1,6 +1,7 @@
 import { EVENT_EPOCH_MS, EVENT_IDS_PER_MS } from "../../domain/jobs/event.ts";
 import { limits } from "../../domain/limits.ts";
-import { Sweep, type SweepPorts } from "../../domain/sweep.ts";
+import type { RuntimePorts } from "../../domain/runtime-ports.ts";
+import { Sweep } from "../../domain/sweep.ts";
 import type { ClickHouse } from "../clickhouse.ts";
 import { FAILED_PAYLOADS, sealedTarget } from "../failed-payloads.ts";
 import { selectSettings } from "../statement-settings.ts";
@@ -63,7 +64,7 @@ const DAY_MS = 86_400_000;
 const SWEEP_MS = 60 * 60 * 1000;
 const LOOK_TIMEOUT_MS = 60_000;
 
-export interface ExpiredHistoryPorts extends SweepPorts {
+export interface ExpiredHistoryPorts extends RuntimePorts {
   readonly clickhouse: { readonly reading: ClickHouse; readonly writing: ClickHouse };
   readonly target: EventStoreTarget;
   readonly retention: Retention;

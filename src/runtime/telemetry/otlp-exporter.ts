@@ -1,7 +1,6 @@
 import { type BackOffBounds, backOffMs } from "../../domain/back-off.ts";
-import { type Clock, sleep } from "../../domain/clock.ts";
-import type { Random } from "../../domain/random.ts";
-import type { Telemetry } from "../../domain/telemetry.ts";
+import { sleep } from "../../domain/clock.ts";
+import type { RuntimePorts } from "../../domain/runtime-ports.ts";
 import { type EndedSpan, encodeSpans, type TracedService } from "./otlp-json.ts";
 
 /** Spans that wait, including those of the request in flight, and the most of one owner. */
@@ -19,14 +18,11 @@ const REPEATABLE: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 /** `refused`: for good. `away`: another try may succeed. `stopped`: it was not tried. */
 type Sent = "taken" | "refused" | "away" | "stopped";
 
-export interface OtlpExporterOptions {
+export interface OtlpExporterOptions extends RuntimePorts {
   /** The endpoint that accepts traces by OTLP over HTTP, `/v1/traces` included. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly service: TracedService;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly telemetry: Telemetry;
 }
 
 /**

@@ -1,8 +1,7 @@
-import { type Clock, sleep, type Timer } from "../../../domain/clock.ts";
+import { sleep, type Timer } from "../../../domain/clock.ts";
 import { type Health, HealthWatch } from "../../../domain/health.ts";
 import type { DeliveryReport } from "../../../domain/jobs/report.ts";
-import type { Random } from "../../../domain/random.ts";
-import type { Telemetry } from "../../../domain/telemetry.ts";
+import type { RuntimePorts } from "../../../domain/runtime-ports.ts";
 import { maskedText } from "../../../domain/texts/masked.ts";
 import { failureReport, printable } from "../failure-report.ts";
 import { furtherRecipient, type MailedJob } from "../message-id.ts";
@@ -12,7 +11,7 @@ import { PlaceStore } from "./place-store.ts";
 import { type PostfixLogLine, parsePostfixLogLine } from "./postfix-log-line.ts";
 import { PostfixQueue, parseDeferrals, type QueueChanges, type QueuedMail, UNKNOWN_TENANT } from "./postfix-queue.ts";
 
-export interface MailLogOptions {
+export interface MailLogOptions extends RuntimePorts {
   /** The path of Postfix's log. */
   readonly path: string;
   /** Folder in which the position is stored. */
@@ -21,9 +20,6 @@ export interface MailLogOptions {
   onReport(report: DeliveryReport): Promise<void>;
   /** Finds the job's tenant, or null. Rejects with `UnavailableError` or `TransportError`. */
   readonly owners: { ownerOf(jobId: string): Promise<string | null> };
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly telemetry: Telemetry;
 }
 
 /**

@@ -1,18 +1,13 @@
-import type { Clock } from "../../../domain/clock.ts";
 import { UnavailableError } from "../../../domain/errors.ts";
 import { type Health, HealthWatch } from "../../../domain/health.ts";
 import type { Outcome } from "../../../domain/jobs/outcome.ts";
-import type { Random } from "../../../domain/random.ts";
-import type { Telemetry } from "../../../domain/telemetry.ts";
+import type { RuntimePorts } from "../../../domain/runtime-ports.ts";
 import type { ScoredMessage, SpamFilter } from "./spam.ts";
 
-export interface SpamScreenOptions {
+export interface SpamScreenOptions extends RuntimePorts {
   readonly filter: SpamFilter;
   /** A message with a higher score is refused. */
   readonly threshold: number;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly telemetry: Telemetry;
 }
 
 /**

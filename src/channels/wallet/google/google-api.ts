@@ -1,9 +1,7 @@
 import type { GoogleIssuer, Unusable } from "../../../domain/channels/wallet.ts";
-import type { Clock } from "../../../domain/clock.ts";
 import { TransportError } from "../../../domain/errors.ts";
 import { type Health, HealthWatch } from "../../../domain/health.ts";
-import type { Random } from "../../../domain/random.ts";
-import type { Telemetry } from "../../../domain/telemetry.ts";
+import type { RuntimePorts } from "../../../domain/runtime-ports.ts";
 import { type JsonObject, parseJsonObject, parseWritten } from "../../../domain/texts/json.ts";
 import { walletLimits } from "../limits.ts";
 import { AccessTokens } from "./access-tokens.ts";
@@ -11,13 +9,10 @@ import { boundedFetch, type HttpAnswer, UnreachedError } from "./bounded-fetch.t
 import { type GoogleCause, parseRefusal, quotable, retryAfterMs } from "./google-replies.ts";
 import { IssuerPace, type Urgency } from "./issuer-pace.ts";
 
-export interface GoogleApiOptions {
+export interface GoogleApiOptions extends RuntimePorts {
   /** Includes the version path: `https://walletobjects.googleapis.com/walletobjects/v1`. */
   readonly apiUrl: string;
   readonly tokenUrl: string;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly telemetry: Telemetry;
 }
 
 export interface GoogleCall {

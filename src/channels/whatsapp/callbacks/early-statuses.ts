@@ -1,18 +1,14 @@
 import { BackOff } from "../../../domain/back-off.ts";
-import { type Clock, sleep } from "../../../domain/clock.ts";
+import { sleep } from "../../../domain/clock.ts";
 import type { JobAddress, ProviderReferences } from "../../../domain/jobs/queue.ts";
 import { limits } from "../../../domain/limits.ts";
-import type { Random } from "../../../domain/random.ts";
-import type { Telemetry } from "../../../domain/telemetry.ts";
+import type { RuntimePorts } from "../../../domain/runtime-ports.ts";
 import { logFailure } from "../../../domain/telemetry.ts";
 import { chatLimits } from "../limits.ts";
 import type { WhatsappStatus } from "./webhook.ts";
 
-export interface EarlyStatusesPorts {
+export interface EarlyStatusesPorts extends RuntimePorts {
   readonly references: ProviderReferences;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly telemetry: Telemetry;
   /** Takes a status whose job is now known. Rejects while a store is unavailable; the status is then offered again. */
   onKnown(status: WhatsappStatus, job: JobAddress): Promise<void>;
 }

@@ -1,20 +1,15 @@
 import { FirstTries, MessageRing } from "../../../domain/channels/sandbox.ts";
-import type { Clock } from "../../../domain/clock.ts";
 import type { SandboxInbox } from "../../../domain/jobs/report.ts";
-import type { Random } from "../../../domain/random.ts";
-import type { Telemetry } from "../../../domain/telemetry.ts";
+import type { RuntimePorts } from "../../../domain/runtime-ports.ts";
 import { isJsonObject, type JsonObject } from "../../../domain/texts/json.ts";
 import type { GraphRefusal } from "./graph-refusal.ts";
 import { type MessageRequest, readMessageRequest } from "./graph-request.ts";
 import { type MessageStatus, StatusCallbacks } from "./status-callbacks.ts";
 import { SANDBOX_TEMPLATES, templatePage } from "./template-page.ts";
 
-export interface GraphSandboxOptions {
+export interface GraphSandboxOptions extends RuntimePorts {
   /** Signs the callbacks. */
   readonly webhookSecret: string;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly telemetry: Telemetry;
   /**
    * How statuses arrive: shuffled, each twice, or the first ones before the message's own reply. Default: none of
    * these.

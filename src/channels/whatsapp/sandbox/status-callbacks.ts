@@ -1,8 +1,7 @@
 import { createHmac } from "node:crypto";
 import { type BackOffBounds, backOffMs } from "../../../domain/back-off.ts";
-import { type Clock, sleep } from "../../../domain/clock.ts";
-import type { Random } from "../../../domain/random.ts";
-import type { Telemetry } from "../../../domain/telemetry.ts";
+import { sleep } from "../../../domain/clock.ts";
+import type { RuntimePorts } from "../../../domain/runtime-ports.ts";
 import type { JsonObject } from "../../../domain/texts/json.ts";
 
 /** A provider's status for a message that it accepted. */
@@ -14,16 +13,13 @@ export interface MessageStatus {
   readonly opaque: string | null;
 }
 
-export interface StatusCallbacksOptions {
+export interface StatusCallbacksOptions extends RuntimePorts {
   /** Signs the callbacks. */
   readonly secret: string;
   /** Shuffles statuses, within and across messages. */
   readonly shuffled: boolean;
   /** Sends every status twice. */
   readonly doubled: boolean;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly telemetry: Telemetry;
 }
 
 const BATCH_MAX = 50;

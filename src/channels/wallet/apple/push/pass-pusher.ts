@@ -1,20 +1,16 @@
-import { type Clock, sleep, type Timer } from "../../../../domain/clock.ts";
+import { sleep, type Timer } from "../../../../domain/clock.ts";
 import { Counts } from "../../../../domain/counts.ts";
 import { FairTurns } from "../../../../domain/fair-turns.ts";
-import type { Random } from "../../../../domain/random.ts";
-import type { Telemetry } from "../../../../domain/telemetry.ts";
+import type { RuntimePorts } from "../../../../domain/runtime-ports.ts";
 import { walletLimits } from "../../limits.ts";
 import type { Pass, PassDevices } from "../../passes.ts";
 import type { PassSigner } from "../pass-signers.ts";
 import type { ApnsConnections } from "./apns-connections.ts";
 import { type ApnsAnswer, type PushOutcome, toPushOutcome } from "./push-outcome.ts";
 
-export interface PassPusherOptions {
+export interface PassPusherOptions extends RuntimePorts {
   readonly connections: Pick<ApnsConnections, "post" | "close">;
   readonly devices: Pick<PassDevices, "targets" | "forget">;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly telemetry: Telemetry;
 }
 
 type PushSigner = Pick<PassSigner, "id" | "passTypeId" | "tls">;
