@@ -48,7 +48,7 @@ export class PassSigners {
     const id = computeFingerprint(credentials);
     const known = this.signers.get(id);
     const opening = known ?? this.read(credentials, id);
-    remember(this.signers, { key: id, value: opening, max: SIGNERS_MAX });
+    void remember(this.signers, { key: id, value: opening, max: SIGNERS_MAX });
     // Read again next time: the cause may be the clock.
     const forget = () => {
       if (this.signers.get(id) === opening) this.signers.delete(id);
