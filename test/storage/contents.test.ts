@@ -192,7 +192,12 @@ test("what a process stored before it died, without queueing the job, is gone af
   const store = await ContentFiles.open(folder);
   const clock = systemClock;
   const nobody = { job: async () => null };
-  const common = { directory: createDirectory([aTenant()]), clock, random: systemRandom, telemetry: new QuietTelemetry() };
+  const common = {
+    directory: createDirectory([aTenant()]),
+    clock,
+    random: systemRandom,
+    telemetry: new QuietTelemetry(),
+  };
   const sweep = new PayloadSweep({ ...common, payloads: store, queue: nobody, eventStore: nobody });
   try {
     await store.put({ tenantId: "acme", jobId: lateIds.next() }, [A, B]);

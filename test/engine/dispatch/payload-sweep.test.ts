@@ -126,7 +126,17 @@ describe("the payload of a job", () => {
       return kept.has(jobId);
     };
     const directory = createDirectory([aTenant()]);
-    sweep = new PayloadSweep({ payloads, directory, queue, eventStore, keepsFailed, gauge: "files", clock, random: systemRandom, telemetry });
+    sweep = new PayloadSweep({
+      payloads,
+      directory,
+      queue,
+      eventStore,
+      keepsFailed,
+      gauge: "files",
+      clock,
+      random: systemRandom,
+      telemetry,
+    });
     const jobId = await put();
     eventStore.put(jobId, "failed");
     kept.add(jobId);
