@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { hostOf, isLoopback } from "../../src/domain/texts/host.ts";
+import { extractHost, isLoopback } from "../../src/domain/texts/host.ts";
 
 const CASES: readonly [host: string, isHere: boolean][] = [
   ["localhost", true],
@@ -8,8 +8,8 @@ const CASES: readonly [host: string, isHere: boolean][] = [
   ["127.8.9.10", true],
   ["::1", true],
   ["::ffff:127.0.0.1", true],
-  [hostOf(new URL("http://[::ffff:127.0.0.1]")), true],
-  [hostOf(new URL("http://[0:0:0:0:0:0:0:1]")), true],
+  [extractHost(new URL("http://[::ffff:127.0.0.1]")), true],
+  [extractHost(new URL("http://[0:0:0:0:0:0:0:1]")), true],
   ["::ffff:7e00:1", false],
   ["::ffff:10.0.0.1", false],
   ["127.example.org", false],

@@ -30,7 +30,6 @@ import type { SlotTime } from "./slot-time.ts";
 import { isPaused } from "./steered-jobs.ts";
 import type { Asker, TenantLookups } from "./tenant-lookups.ts";
 
-
 export interface TenantActorOptions {
   readonly tenantQueue: TenantQueue;
   readonly lookups: TenantLookups;
