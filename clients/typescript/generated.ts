@@ -198,7 +198,7 @@ export type PassFeaturedAction = {
   type: string;
   url?: string | null;
   placeIdentifier?: string | null;
-};
+} & ({ url: string } | { placeIdentifier: string });
 
 export type PassUpcomingImage = {
   URLs?: readonly { URL: string; SHA256: string; scale?: number | null; size?: number | null }[] | null;
@@ -503,7 +503,7 @@ export type AppleCarriedPass = {
   template_id?: null;
 };
 
-export type LocalizedText = { defaultValue: { language: string; value: string } } & JsonObject;
+export type LocalizedText = { defaultValue: { language: string; value: string } & JsonObject } & JsonObject;
 
 export type GoogleMoney = {
   /** The amount in millionths: 12.50 is 12500000. */
@@ -577,6 +577,59 @@ export type GoogleCarriedPass = {
   template_id?: null;
 };
 
+/** Laid over the field of the same key. In an update, null as the value takes that field off. */
+export type PassFieldPart = {
+  /** Unique in the whole pass. */
+  key: string;
+  value?: (string | number) | null;
+  label?: string | null;
+  /** Shown when an update changes the value; `%@` stands for it. */
+  changeMessage?: string | null;
+  textAlignment?:
+    | "PKTextAlignmentLeft"
+    | "PKTextAlignmentCenter"
+    | "PKTextAlignmentRight"
+    | "PKTextAlignmentNatural"
+    | null;
+  attributedValue?: (string | number) | null;
+  dataDetectorTypes?:
+    | readonly (
+        | "PKDataDetectorTypePhoneNumber"
+        | "PKDataDetectorTypeLink"
+        | "PKDataDetectorTypeAddress"
+        | "PKDataDetectorTypeCalendarEvent"
+      )[]
+    | null;
+  dateStyle?:
+    | "PKDateStyleNone"
+    | "PKDateStyleShort"
+    | "PKDateStyleMedium"
+    | "PKDateStyleLong"
+    | "PKDateStyleFull"
+    | null;
+  timeStyle?:
+    | "PKDateStyleNone"
+    | "PKDateStyleShort"
+    | "PKDateStyleMedium"
+    | "PKDateStyleLong"
+    | "PKDateStyleFull"
+    | null;
+  isRelative?: boolean | null;
+  ignoresTimeZone?: boolean | null;
+  numberStyle?:
+    | "PKNumberStyleDecimal"
+    | "PKNumberStylePercent"
+    | "PKNumberStyleScientific"
+    | "PKNumberStyleSpellOut"
+    | null;
+  /** ISO 4217. */
+  currencyCode?: string | null;
+  /** Auxiliary, eventTicket only. */
+  row?: (0 | 1) | null;
+  /** As Apple's pass.json has it. */
+  semantics?: JsonObject | null;
+};
+
 /** Absent and null members are the template's. */
 export type ApplePassPart = {
   /** Used once. An update cannot change it. */
@@ -592,13 +645,13 @@ export type ApplePassPart = {
     | "PKTransitTypeBus"
     | "PKTransitTypeTrain"
     | null;
-  header_fields?: readonly PassField[] | null;
-  primary_fields?: readonly PassField[] | null;
-  secondary_fields?: readonly PassField[] | null;
-  auxiliary_fields?: readonly PassField[] | null;
-  back_fields?: readonly PassField[] | null;
-  additional_info_fields?: readonly PassField[] | null;
-  footer_fields?: readonly PassField[] | null;
+  header_fields?: readonly PassFieldPart[] | null;
+  primary_fields?: readonly PassFieldPart[] | null;
+  secondary_fields?: readonly PassFieldPart[] | null;
+  auxiliary_fields?: readonly PassFieldPart[] | null;
+  back_fields?: readonly PassFieldPart[] | null;
+  additional_info_fields?: readonly PassFieldPart[] | null;
+  footer_fields?: readonly PassFieldPart[] | null;
   /** PNG in base64, 29x29; a placeholder where there is none. */
   icon_base64?: string | null;
   /** PNG in base64. */
@@ -842,7 +895,7 @@ export type EmailSend = {
    * X-SES-…), In-Reply-To, References, Auto-Submitted, Precedence, Importance, Feedback-ID, List-ID. Values are
    * one line; name and value have at most 998 bytes.
    */
-  headers?: { readonly [name: string]: string } | null;
+  headers?: { readonly [name: string]: string | null } | null;
   /**
    * Without `opens` there is no pixel, without `clicks` links stay as they are. Absent members are as in the
    * template, or for the tenant, or true.
@@ -938,7 +991,7 @@ export type EmailSendInBatch = {
    * X-SES-…), In-Reply-To, References, Auto-Submitted, Precedence, Importance, Feedback-ID, List-ID. Values are
    * one line; name and value have at most 998 bytes.
    */
-  headers?: { readonly [name: string]: string } | null;
+  headers?: { readonly [name: string]: string | null } | null;
   /**
    * Without `opens` there is no pixel, without `clicks` links stay as they are. Absent members are as in the
    * template, or for the tenant, or true.
@@ -1145,7 +1198,7 @@ export type ChatInteractive =
       }[];
       header?:
         | (
-            | { type: "text"; text: string }
+            | { type: "text"; text: string | number | boolean }
             | ({
                 type: "image";
                 /**
@@ -1189,7 +1242,7 @@ export type ChatInteractive =
       button: string;
       /** With at most 10 rows in all. */
       sections: readonly ChatListSection[];
-      header?: { type: "text"; text: string } | null;
+      header?: { type: "text"; text: string | number | boolean } | null;
       footer?: string | null;
     }
   | {
@@ -1201,7 +1254,7 @@ export type ChatInteractive =
       url: string;
       header?:
         | (
-            | { type: "text"; text: string }
+            | { type: "text"; text: string | number | boolean }
             | ({
                 type: "image";
                 /**
@@ -1247,7 +1300,7 @@ export type ChatInteractive =
       flow_cta: string;
       header?:
         | (
-            | { type: "text"; text: string }
+            | { type: "text"; text: string | number | boolean }
             | ({
                 type: "image";
                 /**
@@ -1304,7 +1357,7 @@ export type ChatInteractive =
     }
   | {
       type: "product_list";
-      header: { type: "text"; text: string };
+      header: { type: "text"; text: string | number | boolean };
       body: string;
       /** The provider's id of the catalogue. */
       catalog_id: string;
@@ -1326,7 +1379,7 @@ export type ChatInteractive =
       action: JsonObject;
       header?:
         | (
-            | { type: "text"; text: string }
+            | { type: "text"; text: string | number | boolean }
             | ({
                 type: "image";
                 /**
@@ -1413,7 +1466,7 @@ export type ChatHeader =
   | {
       type: "text";
       /** The value of the header's one placeholder. */
-      text: string;
+      text: string | number | boolean;
       /** The placeholder's name, where it has one. */
       parameter_name?: string | null;
     }
@@ -1824,13 +1877,13 @@ export type ApplePassChange = {
     | "PKTransitTypeBus"
     | "PKTransitTypeTrain"
     | null;
-  header_fields?: readonly PassField[] | null;
-  primary_fields?: readonly PassField[] | null;
-  secondary_fields?: readonly PassField[] | null;
-  auxiliary_fields?: readonly PassField[] | null;
-  back_fields?: readonly PassField[] | null;
-  additional_info_fields?: readonly PassField[] | null;
-  footer_fields?: readonly PassField[] | null;
+  header_fields?: readonly PassFieldPart[] | null;
+  primary_fields?: readonly PassFieldPart[] | null;
+  secondary_fields?: readonly PassFieldPart[] | null;
+  auxiliary_fields?: readonly PassFieldPart[] | null;
+  back_fields?: readonly PassFieldPart[] | null;
+  additional_info_fields?: readonly PassFieldPart[] | null;
+  footer_fields?: readonly PassFieldPart[] | null;
   /** PNG in base64, 29x29; a placeholder where there is none. */
   icon_base64?: string | null;
   /** PNG in base64. */
@@ -2085,9 +2138,10 @@ export type GoogleClassChange = { status: "created" | "updated"; class_id: strin
 
 export type GoogleImage = {
   sourceUri?: ({ uri: string } & JsonObject) | null;
-  /** The id of an image that Google already has, in place of the other. */
+  /** Of an image that Google was given before, in place of the other. */
   privateImageId?: string | null;
-} & JsonObject;
+} & JsonObject &
+  ({ sourceUri: JsonObject } | { privateImageId: string });
 
 export type NewEventTicketClass = {
   class_type: "eventTicket";
@@ -2155,6 +2209,7 @@ export type NewOfferClass = {
     /** Such as #0B1F3A. */
     hexBackgroundColor?: string | null;
     heroImage?: GoogleImage | null;
+    titleImage?: GoogleImage | null;
     reviewStatus?: "DRAFT" | "UNDER_REVIEW" | null;
   } & JsonObject;
 };
@@ -2194,9 +2249,14 @@ export type NewTransitClass = {
 export type GoogleAirport = { airportIataCode: string } & JsonObject;
 
 /** One of the two codes. */
-export type GoogleCarrier = { carrierIataCode?: string | null; carrierIcaoCode?: string | null } & JsonObject;
+export type GoogleCarrier = { carrierIataCode?: string | null; carrierIcaoCode?: string | null } & JsonObject &
+  ({ carrierIataCode: string } | { carrierIcaoCode: string });
 
-export type GoogleFlightHeader = { carrier: GoogleCarrier; flightNumber: string } & JsonObject;
+export type GoogleFlightHeader = {
+  flightNumber: string;
+  carrier: GoogleCarrier;
+  operatingCarrier?: GoogleCarrier | null;
+} & JsonObject;
 
 export type NewFlightClass = {
   class_type: "flight";
@@ -2210,6 +2270,16 @@ export type NewFlightClass = {
     flightHeader: GoogleFlightHeader;
     /** The airport's own time, without an offset. */
     localScheduledDepartureDateTime: string;
+    /** The airport's own time, without an offset. */
+    localEstimatedOrActualDepartureDateTime?: string | null;
+    /** The airport's own time, without an offset. */
+    localBoardingDateTime?: string | null;
+    /** The airport's own time, without an offset. */
+    localGateClosingDateTime?: string | null;
+    /** The airport's own time, without an offset. */
+    localScheduledArrivalDateTime?: string | null;
+    /** The airport's own time, without an offset. */
+    localEstimatedOrActualArrivalDateTime?: string | null;
     /** Such as #0B1F3A. */
     hexBackgroundColor?: string | null;
     heroImage?: GoogleImage | null;
@@ -2297,6 +2367,7 @@ export type OfferClassUpdate = {
     /** Such as #0B1F3A. */
     hexBackgroundColor?: string | null;
     heroImage?: GoogleImage | null;
+    titleImage?: GoogleImage | null;
     /** All but DRAFT count as UNDER_REVIEW, so what was read can be given back. */
     reviewStatus?: "DRAFT" | "UNDER_REVIEW" | "APPROVED" | "REJECTED" | null;
   } & JsonObject;
@@ -2338,7 +2409,11 @@ export type TransitClassUpdate = {
 
 export type GoogleAirportChange = { airportIataCode?: string | null } & JsonObject;
 
-export type GoogleFlightHeaderChange = { carrier?: GoogleCarrier | null; flightNumber?: string | null } & JsonObject;
+export type GoogleFlightHeaderChange = {
+  flightNumber?: string | null;
+  carrier?: GoogleCarrier | null;
+  operatingCarrier?: GoogleCarrier | null;
+} & JsonObject;
 
 export type FlightClassUpdate = {
   class_type: "flight";
@@ -2355,6 +2430,16 @@ export type FlightClassUpdate = {
     flightHeader?: GoogleFlightHeaderChange | null;
     /** The airport's own time, without an offset. */
     localScheduledDepartureDateTime?: string | null;
+    /** The airport's own time, without an offset. */
+    localEstimatedOrActualDepartureDateTime?: string | null;
+    /** The airport's own time, without an offset. */
+    localBoardingDateTime?: string | null;
+    /** The airport's own time, without an offset. */
+    localGateClosingDateTime?: string | null;
+    /** The airport's own time, without an offset. */
+    localScheduledArrivalDateTime?: string | null;
+    /** The airport's own time, without an offset. */
+    localEstimatedOrActualArrivalDateTime?: string | null;
     /** Such as #0B1F3A. */
     hexBackgroundColor?: string | null;
     heroImage?: GoogleImage | null;

@@ -31,6 +31,12 @@ export function optional(schema: TSchema) {
   return Type.Optional(Type.Union([unsaid, Type.Null()], { description }));
 }
 
+/** For the document: exactly one of these members is there. What is missing is said by the endpoint itself. */
+export function exactlyOne(...names: readonly string[]) {
+  const choices = names.map((name) => ({ required: [name], properties: { [name]: { type: "string" } } }));
+  return { allOf: [{ oneOf: choices }] };
+}
+
 /** Whether opens and clicks of an e-mail are tracked; an absent member falls back to the next level. */
 export function trackingSchema(description: string) {
   const of = (what: string) => Type.Optional(Type.Boolean({ description: what }));

@@ -415,13 +415,13 @@ ApplePassPart = TypedDict(
         "description": NotRequired["Union[str, None]"],
         "style": NotRequired["Union[Literal['eventTicket', 'boardingPass', 'coupon', 'storeCard', 'generic', 'posterGeneric'], None]"],
         "transit_type": NotRequired["Union[Literal['PKTransitTypeGeneric', 'PKTransitTypeAir', 'PKTransitTypeBoat', 'PKTransitTypeBus', 'PKTransitTypeTrain'], None]"],
-        "header_fields": NotRequired["Union[list[PassField], None]"],
-        "primary_fields": NotRequired["Union[list[PassField], None]"],
-        "secondary_fields": NotRequired["Union[list[PassField], None]"],
-        "auxiliary_fields": NotRequired["Union[list[PassField], None]"],
-        "back_fields": NotRequired["Union[list[PassField], None]"],
-        "additional_info_fields": NotRequired["Union[list[PassField], None]"],
-        "footer_fields": NotRequired["Union[list[PassField], None]"],
+        "header_fields": NotRequired["Union[list[PassFieldPart], None]"],
+        "primary_fields": NotRequired["Union[list[PassFieldPart], None]"],
+        "secondary_fields": NotRequired["Union[list[PassFieldPart], None]"],
+        "auxiliary_fields": NotRequired["Union[list[PassFieldPart], None]"],
+        "back_fields": NotRequired["Union[list[PassFieldPart], None]"],
+        "additional_info_fields": NotRequired["Union[list[PassFieldPart], None]"],
+        "footer_fields": NotRequired["Union[list[PassFieldPart], None]"],
         "icon_base64": NotRequired["Union[str, None]"],
         "icon_2x_base64": NotRequired["Union[str, None]"],
         "icon_3x_base64": NotRequired["Union[str, None]"],
@@ -516,6 +516,27 @@ ApplePassPart = TypedDict(
         "personalization": NotRequired["Union[ApplePassPartPersonalization1, None]"],
         "localizations": NotRequired["Union[Mapping[str, Any], None]"],
         "extra": NotRequired["Union[Mapping[str, Any], None]"],
+    },
+)
+
+PassFieldPart = TypedDict(
+    "PassFieldPart",
+    {
+        "key": "str",
+        "value": NotRequired["Union[Union[str, float], None]"],
+        "label": NotRequired["Union[str, None]"],
+        "changeMessage": NotRequired["Union[str, None]"],
+        "textAlignment": NotRequired["Union[Literal['PKTextAlignmentLeft', 'PKTextAlignmentCenter', 'PKTextAlignmentRight', 'PKTextAlignmentNatural'], None]"],
+        "attributedValue": NotRequired["Union[Union[str, float], None]"],
+        "dataDetectorTypes": NotRequired["Union[list[Literal['PKDataDetectorTypePhoneNumber', 'PKDataDetectorTypeLink', 'PKDataDetectorTypeAddress', 'PKDataDetectorTypeCalendarEvent']], None]"],
+        "dateStyle": NotRequired["Union[Literal['PKDateStyleNone', 'PKDateStyleShort', 'PKDateStyleMedium', 'PKDateStyleLong', 'PKDateStyleFull'], None]"],
+        "timeStyle": NotRequired["Union[Literal['PKDateStyleNone', 'PKDateStyleShort', 'PKDateStyleMedium', 'PKDateStyleLong', 'PKDateStyleFull'], None]"],
+        "isRelative": NotRequired["Union[bool, None]"],
+        "ignoresTimeZone": NotRequired["Union[bool, None]"],
+        "numberStyle": NotRequired["Union[Literal['PKNumberStyleDecimal', 'PKNumberStylePercent', 'PKNumberStyleScientific', 'PKNumberStyleSpellOut'], None]"],
+        "currencyCode": NotRequired["Union[str, None]"],
+        "row": NotRequired["Union[Union[Literal[0], Literal[1]], None]"],
+        "semantics": NotRequired["Union[Mapping[str, Any], None]"],
     },
 )
 
@@ -789,7 +810,7 @@ ChatHeaderValue1 = TypedDict(
     "ChatHeaderValue1",
     {
         "type": "Literal['text']",
-        "text": "str",
+        "text": "Union[str, float, bool]",
         "parameter_name": NotRequired["Union[str, None]"],
     },
 )
@@ -1028,7 +1049,7 @@ ChatInteractiveValue1Header11 = TypedDict(
     "ChatInteractiveValue1Header11",
     {
         "type": "Literal['text']",
-        "text": "str",
+        "text": "Union[str, float, bool]",
     },
 )
 
@@ -1083,7 +1104,7 @@ ChatInteractiveValue2Header1 = TypedDict(
     "ChatInteractiveValue2Header1",
     {
         "type": "Literal['text']",
-        "text": "str",
+        "text": "Union[str, float, bool]",
     },
 )
 
@@ -1120,7 +1141,7 @@ ChatInteractiveValue3Header11 = TypedDict(
     "ChatInteractiveValue3Header11",
     {
         "type": "Literal['text']",
-        "text": "str",
+        "text": "Union[str, float, bool]",
     },
 )
 
@@ -1168,7 +1189,7 @@ ChatInteractiveValue4Header11 = TypedDict(
     "ChatInteractiveValue4Header11",
     {
         "type": "Literal['text']",
-        "text": "str",
+        "text": "Union[str, float, bool]",
     },
 )
 
@@ -1241,7 +1262,7 @@ ChatInteractiveValue7Header = TypedDict(
     "ChatInteractiveValue7Header",
     {
         "type": "Literal['text']",
-        "text": "str",
+        "text": "Union[str, float, bool]",
     },
 )
 
@@ -1271,7 +1292,7 @@ ChatInteractiveValue9Header11 = TypedDict(
     "ChatInteractiveValue9Header11",
     {
         "type": "Literal['text']",
-        "text": "str",
+        "text": "Union[str, float, bool]",
     },
 )
 
@@ -1468,13 +1489,13 @@ ApplePassChange = TypedDict(
         "description": NotRequired["str"],
         "style": NotRequired["Union[Literal['eventTicket', 'boardingPass', 'coupon', 'storeCard', 'generic', 'posterGeneric'], None]"],
         "transit_type": NotRequired["Union[Literal['PKTransitTypeGeneric', 'PKTransitTypeAir', 'PKTransitTypeBoat', 'PKTransitTypeBus', 'PKTransitTypeTrain'], None]"],
-        "header_fields": NotRequired["Union[list[PassField], None]"],
-        "primary_fields": NotRequired["Union[list[PassField], None]"],
-        "secondary_fields": NotRequired["Union[list[PassField], None]"],
-        "auxiliary_fields": NotRequired["Union[list[PassField], None]"],
-        "back_fields": NotRequired["Union[list[PassField], None]"],
-        "additional_info_fields": NotRequired["Union[list[PassField], None]"],
-        "footer_fields": NotRequired["Union[list[PassField], None]"],
+        "header_fields": NotRequired["Union[list[PassFieldPart], None]"],
+        "primary_fields": NotRequired["Union[list[PassFieldPart], None]"],
+        "secondary_fields": NotRequired["Union[list[PassFieldPart], None]"],
+        "auxiliary_fields": NotRequired["Union[list[PassFieldPart], None]"],
+        "back_fields": NotRequired["Union[list[PassFieldPart], None]"],
+        "additional_info_fields": NotRequired["Union[list[PassFieldPart], None]"],
+        "footer_fields": NotRequired["Union[list[PassFieldPart], None]"],
         "icon_base64": NotRequired["Union[str, None]"],
         "icon_2x_base64": NotRequired["Union[str, None]"],
         "icon_3x_base64": NotRequired["Union[str, None]"],

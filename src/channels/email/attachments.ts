@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import type { Content } from "../../domain/content-store.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../domain/texts/json.ts";
-import { optional } from "../../http/schemas.ts";
+import { NOT_BLANK, optional } from "../../http/schemas.ts";
 import { complaintAboutMembers } from "../../http/sending/acceptance.ts";
 import { emailLimits } from "./limits.ts";
 import type { AttachedFile } from "./payload.ts";
@@ -9,6 +9,7 @@ import type { AttachedFile } from "./payload.ts";
 export const FILENAME_CHARS_MAX = 255;
 export const CONTENT_ID = /^[A-Za-z0-9._@+-]{1,128}$/;
 const MIB = 1024 * 1024;
+const TYPE_AND_SUBTYPE = "[\\w!#$&^.+-]{1,64}/[\\w!#$&^.+-]{1,64}";
 
 export const Attachments = optional(
   Type.Array(
@@ -17,11 +18,18 @@ export const Attachments = optional(
         filename: Type.String({
           minLength: 1,
           maxLength: FILENAME_CHARS_MAX,
+          pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f/\\\\]+$",
+          ...NOT_BLANK,
           description: "Without slashes and control characters.",
         }),
-        content: Type.String({ description: "The file in base64.", contentEncoding: "base64" }),
+        content: Type.String({
+          pattern: "^[A-Za-z0-9+/=\\s]*$",
+          description: "The file in base64.",
+          contentEncoding: "base64",
+        }),
         content_type: optional(
           Type.String({
+            pattern: `^\\s*${TYPE_AND_SUBTYPE}`,
             description:
               "With its parameters. By default what the filename's ending says, else application/octet-stream. A message/rfc822 in " +
               "ASCII is attached as a message, any other as a file.",
@@ -91,7 +99,7 @@ const VISIBLE = /[^\p{Default_Ignorable_Code_Point}\p{Z}]/u;
 /** Types whose bodies are parts, which must not be encoded (RFC 2046, 5.1), or differ from a file's content. */
 const STRUCTURED = /^(?:multipart|message)\/(?!rfc822\b)/i;
 const CONTENT_TYPE_CHARS_MAX = 500;
-const MEDIA_TYPE = /^[\w!#$&^.+-]{1,64}\/[\w!#$&^.+-]{1,64}(?=[ \t]*(?:;|$))/;
+const MEDIA_TYPE = new RegExp(`^${TYPE_AND_SUBTYPE}(?=[ \\t]*(?:;|$))`);
 /** RFC 2045, 5.1: a token, or a quoted string. An empty one between two semicolons is ignored. */
 const PARAMETER =
   /[ \t]*;[ \t]*(?:([\w!#$%&'*+.^`{|}~-]+)[ \t]*=[ \t]*(?:([\w!#$%&'*+.^`{|}~-]+)|"((?:[ !#-[\]-~]|\\[ -~])*)"))?/y;

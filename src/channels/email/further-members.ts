@@ -3,23 +3,34 @@ import { isRoutedOn, parseRecipient } from "../../domain/channels/email.ts";
 import { TAG_WORD, TAGS_MAX, type Tag } from "../../domain/jobs/tags.ts";
 import { limits } from "../../domain/limits.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../domain/texts/json.ts";
-import { optional, trackingSchema, withNulls } from "../../http/schemas.ts";
+import { NOT_BLANK, optional, trackingSchema, withNulls } from "../../http/schemas.ts";
 import { complaintAboutMembers } from "../../http/sending/acceptance.ts";
 import { emailLimits } from "./limits.ts";
 import { type Addressee, type EmailPayload, trackingChoice } from "./payload.ts";
 
 /* Members of an e-mail that few messages have: further recipients, headers and tracking. */
 
+/** The form of an address in the API document; `parseRecipient` has the whole rule. */
+export const ADDRESS_PATTERN = "^[^\\u0000-\\u001f\\u007f-\\u009f]+@[^\\u0000-\\u0020\\u007f-\\u009f@]+$";
+
+/** C0, DEL and C1: no header may contain them, and CR and LF would end it. */
+const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
+const IN_HEADERS = `^${CONTROL.source.replace("[", "[^")}*$`;
+const HEADER_NAME = /^[A-Za-z0-9-]{1,76}$/;
+
+const Address = Type.String({ maxLength: limits.addressBytesMax, pattern: ADDRESS_PATTERN });
 const Addressed = Type.Union([
-  Type.String({ maxLength: limits.addressBytesMax }),
+  Address,
   Type.Object(
     {
-      address: Type.String({ maxLength: limits.addressBytesMax }),
-      name: optional(Type.String({ maxLength: emailLimits.displayNameCharsMax })),
+      address: Address,
+      name: optional(Type.String({ maxLength: emailLimits.displayNameCharsMax, pattern: IN_HEADERS })),
     },
     { additionalProperties: false },
   ),
 ]);
+
+const HeaderValue = Type.Union([Type.String({ pattern: IN_HEADERS, ...NOT_BLANK }), Type.Null()]);
 
 export const FURTHER_MEMBERS = {
   cc: optional(
@@ -41,7 +52,8 @@ export const FURTHER_MEMBERS = {
     }),
   ),
   headers: optional(
-    Type.Record(Type.String(), Type.String(), {
+    Type.Record(Type.String({ pattern: HEADER_NAME.source }), HeaderValue, {
+      additionalProperties: false,
       maxProperties: emailLimits.headersMax,
       description:
         "Further headers by name: X-…, but not X-Waybill-… nor those by which mail services take orders (X-SMTPAPI, X-SES-…), " +
@@ -170,9 +182,6 @@ function readAddressee(member: string, where: string, value: Json): Addressee | 
     : `the name in ${where} must not be longer than ${most} characters`;
 }
 
-/** C0, DEL and C1: no header may contain them, and CR and LF would end it. */
-const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
-const HEADER_NAME = /^[A-Za-z0-9-]{1,76}$/;
 /** Headers whose values mail software parses as identifiers or keywords: they are never encoded. */
 const STANDARD: ReadonlyMap<string, string> = new Map(
   ["In-Reply-To", "References", "Auto-Submitted", "Precedence", "Importance", "Feedback-ID", "List-ID"].map((name) => [

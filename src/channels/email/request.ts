@@ -5,7 +5,7 @@ import type { Tag } from "../../domain/jobs/tags.ts";
 import { limits } from "../../domain/limits.ts";
 import { readTopic, TOPIC_RULE } from "../../domain/tenants/suppressions.ts";
 import type { Tenant } from "../../domain/tenants/tenant.ts";
-import { CONTROL } from "../../domain/texts/control-characters.ts";
+import { CONTROL, NO_CONTROL_PATTERN } from "../../domain/texts/control-characters.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../domain/texts/json.ts";
 import { optional } from "../../http/schemas.ts";
 import { type Acceptance, presentMembers, type Refusal, unknownMember } from "../../http/sending/acceptance.ts";
@@ -14,6 +14,7 @@ import { brokenByText, checkFilledHtml, wouldBeTooLarge } from "./content/filled
 import { toViolation } from "./content/html-rules.ts";
 import { undottedPlaceholder } from "./content/placeholder-faults.ts";
 import {
+  ADDRESS_PATTERN,
   FURTHER_MEMBERS,
   type FurtherMembers,
   ROUTED_ON,
@@ -30,17 +31,23 @@ export const EmailSend = Type.Object(
   {
     to_address: Type.String({
       maxLength: limits.addressBytesMax,
+      pattern: ADDRESS_PATTERN,
       description:
         "One address (RFC 5321), no list, no display name, and no % or ! before the @, which some mail servers read as a way to " +
         "another domain. Internationalised domains are taken in either form; letters beyond ASCII before the @ need a relay with " +
         "SMTPUTF8.",
     }),
     to_name: optional(
-      Type.String({ maxLength: emailLimits.displayNameCharsMax, description: "The recipient's display name." }),
+      Type.String({
+        maxLength: emailLimits.displayNameCharsMax,
+        pattern: NO_CONTROL_PATTERN,
+        description: "The recipient's display name.",
+      }),
     ),
     subject: optional(
       Type.String({
         maxLength: emailLimits.subjectCharsMax,
+        pattern: NO_CONTROL_PATTERN,
         description: "May hold {{.placeholders}}. By default the template's.",
       }),
     ),

@@ -6,13 +6,9 @@ import { optional } from "../../http/schemas.ts";
 import { complaintAboutMembers, presentMembers, type Refusal } from "../../http/sending/acceptance.ts";
 import { chatLimits } from "./limits.ts";
 import type { TextPayload } from "./payload.ts";
-import { complaintAboutLines } from "./templates/value-rules.ts";
+import { complaintAboutLines, lines } from "./templates/value-rules.ts";
 
-const BodyText = Type.String({
-  minLength: 1,
-  maxLength: chatLimits.chatTextCharsMax,
-  description: "Line breaks and tabs are taken.",
-});
+const BodyText = lines(chatLimits.chatTextCharsMax, "Line breaks and tabs are taken.");
 
 /** The member `text` of a chat send. */
 export const FreeTextSchema = Type.Union(

@@ -15,7 +15,7 @@ import {
   ProductId,
   ProductSections,
 } from "./templates/products.ts";
-import { complaintAboutLine } from "./templates/value-rules.ts";
+import { complaintAboutLine, line } from "./templates/value-rules.ts";
 
 /** A kind of interactive message: its members beside header, body and footer. */
 export interface InteractiveKind {
@@ -42,8 +42,6 @@ const ROW_TEXT_CHARS_MAX = 72;
 const FLOW_LABEL_CHARS_MAX = 30;
 const FLOW_TEXT_CHARS_MAX = 512;
 
-const line = (maxLength: number, description?: string) =>
-  Type.String({ minLength: 1, maxLength, ...(description === undefined ? null : { description }) });
 const MEDIA: readonly HeaderType[] = ["text", "image", "video", "document"];
 
 const replyButtons: InteractiveKind = {

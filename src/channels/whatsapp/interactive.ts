@@ -11,7 +11,7 @@ import {
   headerParameter,
   readHeader,
 } from "./templates/header.ts";
-import { complaintAboutLine, complaintAboutLines } from "./templates/value-rules.ts";
+import { complaintAboutLine, complaintAboutLines, fillingValue, line, lines } from "./templates/value-rules.ts";
 
 const WHERE = "interactive";
 const BODY_CHARS_MAX = 1_024;
@@ -21,17 +21,12 @@ const ANY_HEADER: readonly HeaderType[] = ["text", "image", "video", "document"]
 /** Any kind that this release does not know. */
 const OTHER = { headers: ANY_HEADER, needsBody: false, bodyCharsMax: 4_096 } as const;
 
-const HeaderText = Type.Object(
-  { type: Type.Literal("text"), text: Type.String({ minLength: 1, maxLength: 60 }) },
-  { additionalProperties: false },
-);
+const HeaderText = Type.Object({ type: Type.Literal("text"), text: fillingValue(60) }, { additionalProperties: false });
 
 function headerSchema(types: readonly HeaderType[]): TSchema {
   const schemas = types.map((type) => (type === "text" ? HeaderText : HEADER_SCHEMAS[type]));
   return schemas.length === 1 && schemas[0] !== undefined ? schemas[0] : Type.Union(schemas);
 }
-
-const line = (maxLength: number) => Type.String({ minLength: 1, maxLength });
 
 function buildSchema(
   type: TSchema,
@@ -44,7 +39,7 @@ function buildSchema(
     {
       type,
       ...(header !== null && { header: needsHeader ? header : optional(header) }),
-      body: needsBody ? line(bodyCharsMax) : optional(line(bodyCharsMax)),
+      body: needsBody ? lines(bodyCharsMax) : optional(lines(bodyCharsMax)),
       footer: optional(line(FOOTER_CHARS_MAX)),
       ...members,
     },

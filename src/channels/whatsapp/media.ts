@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { limits } from "../../domain/limits.ts";
 import type { Json, JsonObject } from "../../domain/texts/json.ts";
 import { parseUrl } from "../../domain/texts/parse-url.ts";
-import { optional } from "../../http/schemas.ts";
+import { exactlyOne, optional } from "../../http/schemas.ts";
 
 /**
  * The source from which the provider gets media. Exactly one of `link` (https address) and `id` (uploaded media) is
@@ -40,17 +40,7 @@ export const MEDIA_SOURCE = {
   ),
 };
 
-/** For the API document only: the channel reports a missing source in its own words. */
-export const ONE_SOURCE = {
-  allOf: [
-    {
-      oneOf: [
-        { required: ["link"], properties: { link: { type: "string" } } },
-        { required: ["id"], properties: { id: { type: "string" } } },
-      ],
-    },
-  ],
-};
+export const ONE_SOURCE = exactlyOne("link", "id");
 
 /** Returns a sentence that says why the two members of `where` are invalid, or null. */
 export function complaintAboutSource({ link, id }: JsonObject, where: string): string | null {

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import type { Json, JsonObject } from "../../domain/texts/json.ts";
 import { optional } from "../../http/schemas.ts";
-import { complaintAboutLine } from "./templates/value-rules.ts";
+import { complaintAboutLine, line } from "./templates/value-rules.ts";
 
 /** A location on the map, in degrees (WGS 84). */
 export interface Place {
@@ -12,14 +12,13 @@ export interface Place {
 }
 
 const PLACE_CHARS_MAX = 256;
-const line = () => Type.String({ minLength: 1, maxLength: PLACE_CHARS_MAX });
 
 /** The members of a location in a body. */
 export const PLACE_MEMBERS = {
   latitude: Type.Number({ minimum: -90, maximum: 90 }),
   longitude: Type.Number({ minimum: -180, maximum: 180 }),
-  name: optional(line()),
-  address: optional(line()),
+  name: optional(line(PLACE_CHARS_MAX)),
+  address: optional(line(PLACE_CHARS_MAX)),
 };
 
 /** Returns a sentence that says why the location `where` is invalid, or null. */

@@ -9,7 +9,7 @@ import { complaintAboutSource, MEDIA_SOURCE, ONE_SOURCE, readSource } from "./me
 import { complaintAboutPlace, graphPlace, PLACE_MEMBERS, readPlace } from "./place.ts";
 import { complaintAboutRaw } from "./raw.ts";
 import { FILENAME_CHARS_MAX } from "./templates/header.ts";
-import { complaintAboutLine, complaintAboutLines } from "./templates/value-rules.ts";
+import { complaintAboutLine, complaintAboutLines, line, lines } from "./templates/value-rules.ts";
 
 /* Messages without a template, which answer a person who wrote recently. */
 
@@ -18,8 +18,8 @@ const CONTACTS_MAX = 20;
 const EMOJI_CHARS_MAX = 64;
 const STRICT = { additionalProperties: false } as const;
 
-const MessageId = Type.String({ minLength: 1, maxLength: chatLimits.chatMessageIdCharsMax });
-const caption = optional(Type.String({ minLength: 1, maxLength: CAPTION_CHARS_MAX }));
+const MessageId = line(chatLimits.chatMessageIdCharsMax);
+const caption = optional(lines(CAPTION_CHARS_MAX));
 
 /** The members of each type of media beside its source. */
 const MEDIA_MEMBERS: Readonly<Record<string, TProperties>> = {
@@ -28,9 +28,7 @@ const MEDIA_MEMBERS: Readonly<Record<string, TProperties>> = {
   audio: { voice: optional(Type.Boolean({ description: "Whether it is shown as recorded by voice: OGG with OPUS." })) },
   document: {
     caption,
-    filename: optional(
-      Type.String({ minLength: 1, maxLength: FILENAME_CHARS_MAX, description: "Its name on the phone." }),
-    ),
+    filename: optional(line(FILENAME_CHARS_MAX, "Its name on the phone.")),
   },
   sticker: {},
 };
@@ -45,10 +43,7 @@ const MediaSchema = Type.Union(
 const ContactsSchema = Type.Array(
   Type.Object(
     {
-      name: Type.Object(
-        { formatted_name: Type.String({ minLength: 1, maxLength: CAPTION_CHARS_MAX }) },
-        { additionalProperties: true },
-      ),
+      name: Type.Object({ formatted_name: line(CAPTION_CHARS_MAX) }, { additionalProperties: true }),
     },
     { additionalProperties: true },
   ),

@@ -4,7 +4,7 @@ import { DEFAULT_LANGUAGE, LANGUAGE_CODE, WHATSAPP_USER_ID } from "../../domain/
 import { normalisedRecipient } from "../../domain/tenants/recipient-index.ts";
 import type { Tenant } from "../../domain/tenants/tenant.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../domain/texts/json.ts";
-import { optional } from "../../http/schemas.ts";
+import { exactlyOne, optional } from "../../http/schemas.ts";
 import { type Acceptance, presentMembers, type Refusal, unknownMember } from "../../http/sending/acceptance.ts";
 import { closedWindow, type ReplyWindowPorts, toFreeText } from "./free-text.ts";
 import { chatLimits } from "./limits.ts";
@@ -29,7 +29,7 @@ import {
 import { complaintAboutHeader, MessageHeaderSchema, readHeader } from "./templates/header.ts";
 import { complaintAboutParams, MessageParamsSchema, readParams } from "./templates/params.ts";
 import type { TemplateDesk } from "./templates/template-desk.ts";
-import { isPlainLine } from "./templates/value-rules.ts";
+import { isPlainLine, line } from "./templates/value-rules.ts";
 
 /** ITU-T E.164: a number has at most 15 digits, and begins with the country's code, which has no zero in front. */
 const PHONE_NUMBER = /^[1-9][0-9]{6,14}$/;
@@ -53,12 +53,10 @@ export const ChatSend = Type.Object(
       }),
     ),
     template_id: optional(
-      Type.String({
-        minLength: 1,
-        maxLength: chatLimits.chatTemplateNameCharsMax,
-        description:
-          "An alias of the tenant's, or else the provider's exact name of the template. Either this or a message without a template.",
-      }),
+      line(
+        chatLimits.chatTemplateNameCharsMax,
+        "An alias of the tenant's, or else the provider's exact name of the template. Either this or a message without a template.",
+      ),
     ),
     language_code: optional(
       Type.String({
@@ -82,14 +80,7 @@ export const ChatSend = Type.Object(
       { required: ["template_id"], properties: { template_id: { type: "string", minLength: 1 } } },
       ...REPLY_CHOICES,
     ],
-    allOf: [
-      {
-        oneOf: [
-          { required: ["phone_number"], properties: { phone_number: { type: "string" } } },
-          { required: ["recipient"], properties: { recipient: { type: "string" } } },
-        ],
-      },
-    ],
+    ...exactlyOne("phone_number", "recipient"),
   },
 );
 

@@ -6,24 +6,36 @@ export type Check = (value: unknown) => string | null;
 
 /** Checks values by the document's schemas. An unknown keyword or format in them is an error. */
 export class DocumentSchemas {
-  private readonly ajv = new Ajv2020({ strictTypes: false, strictRequired: false, formats: FORMATS });
+  private readonly told = new Ajv2020({ strictTypes: false, strictRequired: false, formats: FORMATS });
+  private readonly asked = new Ajv2020({
+    strictTypes: false,
+    strictRequired: false,
+    formats: { ...FORMATS, "date-time": isRfc3339 },
+  });
   private readonly requests = new Map<Schema, Check>();
   private readonly answers = new Map<Schema, Check>();
 
   constructor(private readonly components: Readonly<Record<string, Schema>>) {
-    this.ajv.addVocabulary(["example"]);
+    this.told.addVocabulary(["example"]);
+    this.asked.addVocabulary(["example"]);
   }
 
   /** Checks a request's value: callers may send further members. */
   request(schema: Schema): Check {
-    return remembered(this.requests, schema, () => this.compiled(schema, this.components));
+    return remembered(this.requests, schema, () => this.compiled(this.asked, schema, this.components));
+  }
+
+  /** What callers send that know no member but those that the document names. */
+  named(schema: Schema): Check {
+    const components = mapValues(this.components, (one) => this.closedInside(one));
+    return this.compiled(this.asked, this.closed(schema), components);
   }
 
   /** Checks an answer's value: where the document names an object's members, it has no others. */
   answer(schema: Schema): Check {
     return remembered(this.answers, schema, () => {
       const components = mapValues(this.components, (one) => this.closedInside(one));
-      return this.compiled(this.closed(schema), components);
+      return this.compiled(this.told, this.closed(schema), components);
     });
   }
 
@@ -48,15 +60,10 @@ export class DocumentSchemas {
     return all.flatMap((one) => others.map((other) => both(one, other)));
   }
 
-  private compiled(schema: object, components: object): Check {
+  private compiled(ajv: Ajv2020, schema: object, components: object): Check {
     const text = JSON.stringify({ ...schema, $defs: components }).replaceAll(`"${PREFIX}`, '"#/$defs/');
-    const validate = this.ajv.compile(JSON.parse(text));
-    return (value) => (validate(value) ? null : this.said(validate));
-  }
-
-  private said({ errors }: ValidateFunction): string {
-    const [first] = errors ?? [];
-    return `${this.ajv.errorsText(errors, { dataVar: "" })} ${JSON.stringify(first?.params)}`;
+    const validate = ajv.compile(JSON.parse(text));
+    return (value) => (validate(value) ? null : said(ajv, validate));
   }
 
   private closed(schema: Schema): object {
@@ -82,6 +89,11 @@ export class DocumentSchemas {
       ...(allOf && { allOf: parts(allOf) }),
     };
   }
+}
+
+function said(ajv: Ajv2020, { errors }: ValidateFunction): string {
+  const [first] = errors ?? [];
+  return `${ajv.errorsText(errors, { dataVar: "" })} ${JSON.stringify(first?.params)}`;
 }
 
 const PREFIX = "#/components/schemas/";
@@ -128,7 +140,16 @@ const FORMATS = {
   binary: true as const,
 };
 
-/** Checked against the calendar: 2026-02-30 becomes another day. */
+const RFC_3339 =
+  /^(\d{4}-\d{2}-\d{2})T(?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/i;
+
+/** What callers write: with any offset. */
+function isRfc3339(text: string): boolean {
+  const [, day] = RFC_3339.exec(text) ?? [];
+  return day !== undefined && isDay(day);
+}
+
+/** The calendar has it: 2026-02-30 becomes another day. */
 function isDay(text: string): boolean {
   const day = new Date(`${text}T00:00:00Z`);
   return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text);

@@ -4,6 +4,7 @@ import { presentMembers } from "../../../http/sending/acceptance.ts";
 import type { GoogleClass } from "../google-classes.ts";
 import { walletLimits } from "../limits.ts";
 import { CHANGED_MEMBERS, CLASS_MEMBERS, REQUIRED_OF_CLASS } from "./google-class-members.ts";
+import type { Kinds } from "./kinds.ts";
 import {
   type Checked,
   checkJson,
@@ -12,7 +13,6 @@ import {
   Fault,
   fault,
   GOOGLE_ACCENT,
-  type Reader,
   readBody,
   readFilledText,
 } from "./readers.ts";
@@ -83,9 +83,9 @@ function readClass(whole: unknown): Checked<{ readonly kind: GoogleKind; readonl
 }
 
 /** Reads the members; in a change, null removes a member. */
-function readMembers(given: JsonObject, readers: Readonly<Record<string, Reader>>): Checked<JsonObject> {
+function readMembers(given: JsonObject, kinds: Kinds): Checked<JsonObject> {
   return checkMembers(Object.entries(given), (value, name) => {
-    const read = Object.hasOwn(readers, name) ? readers[name] : undefined;
+    const read = Object.hasOwn(kinds, name) ? kinds[name]?.read : undefined;
     return read === undefined || value === null ? value : read(value, `class_data.${name}`);
   });
 }

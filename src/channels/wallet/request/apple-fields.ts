@@ -4,7 +4,7 @@ import { isJsonObject, type Json, type JsonObject, toNumber } from "../../../dom
 import { enumSchema } from "../../../http/schemas.ts";
 import { walletLimits } from "../limits.ts";
 import { readDate } from "./apple-values.ts";
-import { anyObject, flag, type Kinds, kind, one, text, toSchemas } from "./kinds.ts";
+import { anyObject, filled, flag, type Kinds, kind, matching, one, said, text, toSchemas } from "./kinds.ts";
 import {
   type Checked,
   checkEach,
@@ -41,10 +41,7 @@ const textOrNumber = kind(readValue, Type.Union([text.schema, Type.Number()]));
 /** Members of a field beside its key and value (Apple, PassKit: PassFieldContent). */
 const MEMBERS: Kinds = {
   label: text,
-  changeMessage: kind(
-    readText,
-    Type.String({ description: "Shown when an update changes the value; `%@` stands for it." }),
-  ),
+  changeMessage: said(text, "Shown when an update changes the value; `%@` stands for it."),
   textAlignment: one(TEXT_ALIGNMENTS),
   attributedValue: textOrNumber,
   dataDetectorTypes: kind(
@@ -59,13 +56,7 @@ const MEMBERS: Kinds = {
   isRelative: flag,
   ignoresTimeZone: flag,
   numberStyle: one(NUMBER_STYLES),
-  currencyCode: kind(
-    (value, field) => {
-      if (typeof value === "string" && /^[A-Z]{3}$/.test(value)) return value;
-      return fault(field, "must be a code of ISO 4217, such as EUR");
-    },
-    Type.String({ pattern: "^[A-Z]{3}$", description: "ISO 4217." }),
-  ),
+  currencyCode: matching(/^[A-Z]{3}$/, "must be a code of ISO 4217, such as EUR", { description: "ISO 4217." }),
   row: kind(
     (value, field) => {
       const row = toNumber(value);
@@ -77,17 +68,18 @@ const MEMBERS: Kinds = {
   semantics: anyObject,
 };
 
-const PassField = Type.Object(
-  {
-    key: Type.String({ minLength: 1, description: "Unique in the whole pass." }),
-    value: textOrNumber.schema,
-    ...toSchemas(MEMBERS, []),
-  },
-  { $id: "PassField" },
-);
+const FIELD: Kinds = { key: said(filled, "Unique in the whole pass."), value: textOrNumber, ...MEMBERS };
+const PassField = Type.Object(toSchemas(FIELD, ["key", "value"]), { $id: "PassField" });
 export const PassFields = Type.Array(PassField, { maxItems: walletLimits.passFieldsMax });
 
-const NAMES = new MemberNames(["key", "value", ...Object.keys(MEMBERS)]);
+const PassFieldPart = Type.Object(toSchemas(FIELD, ["key"]), {
+  $id: "PassFieldPart",
+  description: "Laid over the field of the same key. In an update, null as the value takes that field off.",
+});
+/** Fields laid over others. */
+export const PassFieldParts = Type.Array(PassFieldPart, { maxItems: walletLimits.passFieldsMax });
+
+const NAMES = new MemberNames(Object.keys(FIELD));
 
 /** A list of fields with member names in Apple's spelling, otherwise unchecked. */
 export function namedFields(value: Json, path: string, nullMeans: NullMeans): Checked<Json> {

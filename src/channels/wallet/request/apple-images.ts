@@ -1,6 +1,7 @@
 import { isJsonObject, type Json } from "../../../domain/texts/json.ts";
 import { countedImageHash, imageHash } from "../image-hash.ts";
 import { walletLimits } from "../limits.ts";
+import { BASE64 } from "./apple-values.ts";
 import { type Checked, Fault, fault, snakeCase } from "./readers.ts";
 
 /** Member name → file name in the bundle. */
@@ -123,7 +124,8 @@ function getPixelsMax(file: string): number {
 }
 
 const DATA_URL = /^data:image\/png;base64,/i;
-const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+/** Empty: it says nothing. */
+export const PNG_PATTERN = `^(?:(?:${DATA_URL.source.slice(1)})?${BASE64.source.slice(1, -1)})?$`;
 const SIGNATURE = Buffer.from("89504e470d0a1a0a0000000d49484452", "hex");
 const END = Buffer.from("0000000049454e44ae426082", "hex");
 

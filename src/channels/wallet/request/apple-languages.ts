@@ -8,7 +8,7 @@ import { type Checked, checkMembers, Fault, fault, MemberNames, type NullMeans, 
 
 const FIELD = "pass_data.localizations";
 /** A folder's name: `de`, `pt-BR`, `zh-Hans`. */
-const LANGUAGE = /^[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8}){0,3}$/;
+export const LANGUAGE = /^[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8}){0,3}$/;
 const NAMES = new MemberNames(["strings", ...IMAGE_FILES.keys()]);
 
 /** `localizations` with the members of each language under their canonical names. */

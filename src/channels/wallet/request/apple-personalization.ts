@@ -1,8 +1,7 @@
-import { Type } from "@sinclair/typebox";
 import type { JsonObject } from "../../../domain/texts/json.ts";
 import type { ImageFiles } from "./apple-images.ts";
-import { filled, kind, list, record, text } from "./kinds.ts";
-import { Fault, fault, type Reader } from "./readers.ts";
+import { filled, kind, list, matching, record, text } from "./kinds.ts";
+import { Fault, fault } from "./readers.ts";
 
 /*
  * A pass that asks its holder to sign up for a programme (Apple, Wallet Developer Guide: Rewards Enrollment, and Wallet Passes:
@@ -14,17 +13,15 @@ const PERSONALIZATION_FIELDS = ["Name", "PostalCode", "EmailAddress", "PhoneNumb
   (what) => `PKPassPersonalizationField${what}`,
 );
 
-const readFieldName: Reader = (value, field) => {
-  if (typeof value === "string" && /^PKPassPersonalizationField[A-Za-z]{1,100}$/.test(value)) return value;
-  return fault(field, `must be a field of Apple's, such as ${PERSONALIZATION_FIELDS.join(", ")}`);
-};
-const fieldNames = list(
-  kind(
-    readFieldName,
-    Type.String({ pattern: "^PKPassPersonalizationField[A-Za-z]+$", description: PERSONALIZATION_FIELDS.join(", ") }),
-  ),
-  20,
+const KNOWN = PERSONALIZATION_FIELDS.join(", ");
+const fieldName = matching(
+  /^PKPassPersonalizationField[A-Za-z]{1,100}$/,
+  `must be a field of Apple's, such as ${KNOWN}`,
+  {
+    description: KNOWN,
+  },
 );
+const fieldNames = list(fieldName, 20);
 
 /** personalization.json. Of fields that Apple may add, only the form of the name is known here. */
 export const PERSONALIZATION = record(

@@ -1,12 +1,14 @@
 import { type TProperties, type TSchema, Type } from "@sinclair/typebox";
 import { PASS_STYLES, type PassStyle } from "../../../domain/channels/wallet.ts";
-import { enumSchema, optional } from "../../../http/schemas.ts";
+import { enumSchema, oneLine, optional } from "../../../http/schemas.ts";
 import { walletLimits } from "../limits.ts";
-import { FIELD_PLACES, PassFields } from "./apple-fields.ts";
-import { IMAGE_FILES } from "./apple-images.ts";
+import { FIELD_PLACES, PassFieldParts, PassFields } from "./apple-fields.ts";
+import { IMAGE_FILES, PNG_PATTERN } from "./apple-images.ts";
+import { LANGUAGE } from "./apple-languages.ts";
 import { TRANSIT_TYPES } from "./apple-pass.ts";
 import { PERSONALIZATION } from "./apple-personalization.ts";
 import { TOP } from "./apple-top.ts";
+import { text } from "./kinds.ts";
 import { toPart } from "./part-of.ts";
 import { snakeCase } from "./readers.ts";
 
@@ -26,13 +28,16 @@ const SIZES: Readonly<Record<string, string>> = {
 const IMAGES: TProperties = Object.fromEntries(
   Array.from(IMAGE_FILES.keys(), snakeCase).map((name) => {
     const size = SIZES[name];
-    return [name, Type.String({ description: `PNG in base64${size === undefined ? "" : `, ${size}`}.` })];
+    return [
+      name,
+      Type.String({ pattern: PNG_PATTERN, description: `PNG in base64${size === undefined ? "" : `, ${size}`}.` }),
+    ];
   }),
 );
 
 const Localization = Type.Object(
   {
-    strings: optional(Type.Record(Type.String(), Type.String(), { description: "Text of the pass → text to show." })),
+    strings: optional(Type.Record(Type.String(), text.schema, { description: "Text of the pass → text to show." })),
     ...membersAs(optional, IMAGES),
   },
   { $id: "PassLocalization" },
@@ -44,11 +49,7 @@ const membersThat = (areAlways: boolean): TProperties =>
   Object.fromEntries(Object.entries(MEMBERS).filter(([name]) => ALWAYS.includes(name) === areAlways));
 
 const REQUIRED: TProperties = {
-  serial_number: Type.String({
-    minLength: 1,
-    maxLength: walletLimits.passSerialCharsMax,
-    description: "Used once. An update cannot change it.",
-  }),
+  serial_number: oneLine("Used once. An update cannot change it.", walletLimits.passSerialCharsMax, 1),
   ...membersThat(true),
 };
 
@@ -58,11 +59,13 @@ const OPTIONAL: TProperties = {
     ...enumSchema(TRANSIT_TYPES, "boardingPass only."),
     default: "PKTransitTypeGeneric",
   }),
-  ...snakeNames(Object.fromEntries(FIELD_PLACES.map((place) => [place, PassFields]))),
+  ...fieldPlaces(PassFields),
   ...IMAGES,
   ...membersThat(false),
   personalization: PERSONALIZATION.schema,
-  localizations: Type.Record(Type.String(), Type.Union([Localization, Type.Null()]), {
+  localizations: Type.Record(Type.String({ pattern: LANGUAGE.source }), Type.Union([Localization, Type.Null()]), {
+    additionalProperties: false,
+    maxProperties: walletLimits.passLanguagesMax,
     description:
       "By language, such as `de` or `pt-BR`: what is shown in place of the pass's own texts and images. An update replaces what it " +
       `names of a language, and null takes a language off. At most ${walletLimits.passLanguagesMax}.`,
@@ -78,16 +81,20 @@ const OPTIONAL: TProperties = {
 export const ApplePassData = Type.Object({ ...REQUIRED, ...membersAs(optional, OPTIONAL) }, { $id: "ApplePassData" });
 
 /** Members laid over a template. */
-export const ApplePassPart = Type.Object(toPart({ ...REQUIRED, ...OPTIONAL }), {
+export const ApplePassPart = Type.Object(toPart({ ...REQUIRED, ...OPTIONAL, ...fieldPlaces(PassFieldParts) }), {
   $id: "ApplePassPart",
   description: "Absent and null members are the template's.",
 });
 
 /** Members laid over a pass. Required members cannot be removed. */
 export const ApplePassChange = Type.Object(
-  { ...membersAs(Type.Optional, REQUIRED), ...toPart(OPTIONAL) },
+  { ...membersAs(Type.Optional, REQUIRED), ...toPart({ ...OPTIONAL, ...fieldPlaces(PassFieldParts) }) },
   { $id: "ApplePassChange", description: "Absent members stay unchanged; null removes one." },
 );
+
+function fieldPlaces(fields: TSchema): TProperties {
+  return snakeNames(Object.fromEntries(FIELD_PLACES.map((place) => [place, fields])));
+}
 
 function membersAs(change: (member: TSchema) => TSchema, members: TProperties): TProperties {
   return Object.fromEntries(Object.entries(members).map(([name, member]) => [name, change(member)]));

@@ -1,11 +1,12 @@
-import { Type } from "@sinclair/typebox";
 import { isJsonArray, isJsonObject, type Json } from "../../../domain/texts/json.ts";
+import { exactlyOne } from "../../../http/schemas.ts";
 import { walletLimits } from "../limits.ts";
 import { PassFields, readFieldList } from "./apple-fields.ts";
-import { barcodeMisfit, readEncoding, readPublicKey } from "./apple-values.ts";
+import { BASE64, barcodeMisfit, ENCODING, readEncoding, readPublicKey } from "./apple-values.ts";
 import {
   all,
   anyObject,
+  code,
   colour,
   date,
   filled,
@@ -16,13 +17,14 @@ import {
   kind,
   link,
   list,
+  matching,
   number,
   one,
   record,
   said,
   text,
 } from "./kinds.ts";
-import { Fault, fault, integerBetween, type Reader, readCode, readText, readUrl } from "./readers.ts";
+import { Fault, fault, type Reader, readText, readUrl } from "./readers.ts";
 
 /**
  * Members of pass.json beside the fields of its style, from Apple's Wallet Passes documentation and its Pass Builder,
@@ -88,9 +90,12 @@ export const PLAIN_FLAGS = [
 
 const barcodeMembers = record(
   {
-    message: kind(readCode, filled.schema),
+    message: code,
     format: one(BARCODE_FORMATS),
-    messageEncoding: said(text, "By default iso-8859-1, or utf-8 where it takes that."),
+    messageEncoding: said(
+      kind(readText, { ...text.schema, pattern: ENCODING.source }),
+      "By default iso-8859-1, or utf-8 where it takes that.",
+    ),
     altText: text,
   },
   ["message", "format"],
@@ -107,7 +112,7 @@ export const readBarcode: Reader = (value, field) => {
   return encoding instanceof Fault ? encoding : { message: code, messageEncoding: encoding, ...others };
 };
 
-const storeIds = list(kind(integerBetween(0, Number.MAX_SAFE_INTEGER), Type.Integer({ minimum: 0 })), 100);
+const storeIds = list(integer(0, Number.MAX_SAFE_INTEGER), 100);
 
 const actionMembers = record(
   {
@@ -117,7 +122,11 @@ const actionMembers = record(
     placeIdentifier: filled,
   },
   ["identifier", "type"],
-  { $id: "PassFeaturedAction", description: "With either `url` or `placeIdentifier`." },
+  {
+    $id: "PassFeaturedAction",
+    description: "With either `url` or `placeIdentifier`.",
+    ...exactlyOne("url", "placeIdentifier"),
+  },
 );
 const action = kind((value, field) => {
   const members = actionMembers.read(value, field);
@@ -126,15 +135,15 @@ const action = kind((value, field) => {
   return targets.length === 1 ? members : fault(field, "must have either url or placeIdentifier");
 }, actionMembers.schema);
 
-const secureLink = kind((value, field) => {
-  const url = readUrl(value, field);
-  return url instanceof Fault || /^https:/i.test(String(url)) ? url : fault(field, "must be a URL of https");
-}, link.schema);
-const digest = kind(
-  (value, field) =>
-    typeof value === "string" && /^[0-9a-f]{64}$/i.test(value) ? value : fault(field, "must be 64 digits in hex"),
-  Type.String({ pattern: "^[0-9a-fA-F]{64}$" }),
+const HTTPS = /^[hH][tT][tT][pP][sS]:/;
+const secureLink = kind(
+  (value, field) => {
+    const url = readUrl(value, field);
+    return url instanceof Fault || HTTPS.test(String(url)) ? url : fault(field, "must be a URL of https");
+  },
+  { ...link.schema, pattern: HTTPS.source },
 );
+const digest = matching(/^[0-9A-Fa-f]{64}$/, "must be 64 digits in hex");
 const image = record(
   {
     URLs: list(
@@ -215,7 +224,7 @@ export const TOP: Kinds = {
     10,
   ),
   maxDistance: number(0, 100_000_000),
-  groupingIdentifier: kind(readText, Type.String({ description: "eventTicket and boardingPass only." })),
+  groupingIdentifier: said(text, "eventTicket and boardingPass only."),
   ...all(PLAIN_FLAGS, flag),
   ...all(PLAIN_TEXTS, text),
   ...all([...EVENT_LINKS, ...TRANSIT_LINKS], link),
@@ -227,10 +236,11 @@ export const TOP: Kinds = {
   nfc: record(
     {
       message: filled,
-      encryptionPublicKey: kind(
-        readPublicKey,
-        Type.String({ description: "Base64 of the SubjectPublicKeyInfo of an ECDH key on P-256." }),
-      ),
+      encryptionPublicKey: kind(readPublicKey, {
+        ...text.schema,
+        pattern: BASE64.source,
+        description: "Base64 of the SubjectPublicKeyInfo of an ECDH key on P-256.",
+      }),
       requiresAuthentication: flag,
     },
     ["message", "encryptionPublicKey"],

@@ -3,19 +3,20 @@ import type { Json } from "../../../domain/texts/json.ts";
 import { isP256Key } from "../p256-key.ts";
 import { type Checked, Fault, fault, type Reader, readText } from "./readers.ts";
 
-const RGB = /^rgb\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(\d{1,3})\s*\)$/i;
-const HEX = /^#(?:[0-9a-f]{3}|[0-9a-f]{6})$/i;
+// Of a text that may have line breaks and tabs, but no other control characters.
+const BLANKS = "[^\\S\\v\\f]*";
+const PART = "(\\d{1,2}|[01]\\d\\d|2[0-4]\\d|25[0-5])";
+const RGB = `[rR][gG][bB]\\(${[PART, PART, PART].map((part) => `${BLANKS}${part}${BLANKS}`).join(",")}\\)`;
+export const COLOUR = new RegExp(`^${BLANKS}(?:(#(?:[0-9A-Fa-f]{3}){1,2})|${RGB})${BLANKS}$`);
 
 /** A colour as pass.json holds it, `rgb(11, 31, 58)`, from that form or `#0B1F3A`: older devices know no other form. */
 export function readColour(value: Json, field: string): Checked<string> {
-  const given = readText(value, field);
-  if (given instanceof Fault) return given;
-  const text = given.trim();
-  const parts = HEX.test(text) ? hexParts(text) : RGB.exec(text)?.slice(1).map(Number);
-  if (parts === undefined || parts.some((part) => part > 255)) {
-    return fault(field, "must be a colour such as rgb(11, 31, 58) or #0B1F3A");
-  }
-  return `rgb(${parts.join(", ")})`;
+  const text = readText(value, field);
+  if (text instanceof Fault) return text;
+  const found = COLOUR.exec(text);
+  if (found === null) return fault(field, "must be a colour such as rgb(11, 31, 58) or #0B1F3A");
+  const [, hex, ...parts] = found;
+  return `rgb(${(hex === undefined ? parts.map(Number) : hexParts(hex)).join(", ")})`;
 }
 
 function hexParts(text: string): readonly number[] {
@@ -23,8 +24,8 @@ function hexParts(text: string): readonly number[] {
   return [0, 2, 4].map((at) => Number.parseInt(digits.slice(at, at + 2), 16));
 }
 
-const DATE_TIME =
-  /^(\d{4}-\d\d-\d\d)T([01]\d|2[0-3]):([0-5]\d)(:[0-5]\d)?(?:[.,]\d{1,9})?(Z|[+-](?:0\d|1[0-4]):[0-5]\d)$/i;
+export const DATE_TIME =
+  /^(\d{4}-\d\d-\d\d)[Tt]([01]\d|2[0-3]):([0-5]\d)(:[0-5]\d)?(?:[.,]\d{1,9})?([Zz]|[+-](?:0\d|1[0-4]):[0-5]\d)$/;
 
 /** A date with time and zone (W3C NOTE-datetime), the form that Apple's devices read. Drops fractions of a second. */
 export const readDate: Reader = (value, field) => {
@@ -37,18 +38,20 @@ export const readDate: Reader = (value, field) => {
   return `${date}T${hours}:${minutes}${seconds}${zone.toUpperCase()}`;
 };
 
+export const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+
 /** The key that a reader's answers are encrypted for: base64 of an X.509 SubjectPublicKeyInfo, ECDH on P-256. */
 export const readPublicKey: Reader = (value, field) => {
   const text = readText(value, field);
   if (text instanceof Fault) return text;
-  if (/^[A-Za-z0-9+/]+={0,2}$/.test(text) && isP256Key(Buffer.from(text, "base64"))) return text;
+  if (BASE64.test(text) && isP256Key(Buffer.from(text, "base64"))) return text;
   return fault(
     field,
     "must be a public key for ECDH on P-256: its SubjectPublicKeyInfo in base64, without BEGIN and END",
   );
 };
 
-const ENCODING = /^[A-Za-z0-9][A-Za-z0-9._:+-]{0,39}$/;
+export const ENCODING = /^[A-Za-z0-9][A-Za-z0-9._:+-]{0,39}$/;
 const LATIN_1 = /^iso-?8859-1$|^latin-?1$/i;
 // The whole range of ISO 8859-1.
 const IN_LATIN_1 = /^[\u0000-\u00ff]*$/;

@@ -3,83 +3,20 @@ import type { GoogleKind } from "../../../domain/channels/wallet.ts";
 import type { JsonObject } from "../../../domain/texts/json.ts";
 import { enumSchema, optional } from "../../../http/schemas.ts";
 import { CLASS_ID } from "./accept-google-class.ts";
-import { DATE_TIME, LOCAL_TIME, REQUIRED_OF_CLASS } from "./google-class-members.ts";
-import { Colour, LocalizedText, OTHERS_TOO } from "./google-schema.ts";
+import { CLASS_MEMBERS, FURTHER_OF_CLASS, GIVEN_IN_PART, image, REQUIRED_OF_CLASS } from "./google-class-members.ts";
+import { localized } from "./google-object-members.ts";
+import { OTHERS_TOO, said, text, toSchemas } from "./kinds.ts";
 import { toPart } from "./part-of.ts";
 
 /** Google classes in the API document. Other members are sent to Google unchanged. */
 
-const Image = Type.Object(
-  {
-    sourceUri: optional(Type.Object({ uri: Type.String({ format: "uri" }) }, OTHERS_TOO)),
-    privateImageId: optional(
-      Type.String({ description: "The id of an image that Google already has, in place of the other." }),
-    ),
-  },
-  { $id: "GoogleImage", ...OTHERS_TOO },
-);
-const ClassTime = Type.String({
-  pattern: DATE_TIME.source,
-  description: "Without an offset it is the venue's own time.",
-});
-const LocalTime = Type.String({
-  pattern: LOCAL_TIME.source,
-  description: "The airport's own time, without an offset.",
-});
-const AIRPORT: TProperties = { airportIataCode: Type.String({ pattern: "^[A-Za-z]{3}$" }) };
-const Airport = Type.Object(AIRPORT, { $id: "GoogleAirport", ...OTHERS_TOO });
-const AirportChange = Type.Object(toPart(AIRPORT), { $id: "GoogleAirportChange", ...OTHERS_TOO });
-const Carrier = Type.Object(
-  { carrierIataCode: optional(Type.String()), carrierIcaoCode: optional(Type.String()) },
-  { $id: "GoogleCarrier", ...OTHERS_TOO, description: "One of the two codes." },
-);
-const FLIGHT_HEADER: TProperties = { carrier: Carrier, flightNumber: Type.String({ minLength: 1 }) };
-const word = Type.String({ minLength: 1 });
-
 /** Members by name, which mean the same in each kind that has them. */
-const MEMBERS: TProperties = {
-  issuerName: word,
-  eventName: LocalizedText,
-  programName: word,
-  programLogo: Image,
-  title: word,
-  provider: word,
-  redemptionChannel: Type.String({ minLength: 1, description: "Such as INSTORE, ONLINE or BOTH." }),
-  transitType: Type.String({ minLength: 1, description: "Such as BUS, RAIL, TRAM, FERRY or OTHER." }),
-  origin: Airport,
-  destination: Airport,
-  flightHeader: Type.Object(FLIGHT_HEADER, { $id: "GoogleFlightHeader", ...OTHERS_TOO }),
-  localScheduledDepartureDateTime: LocalTime,
-  venue: Type.Object({ name: LocalizedText, address: LocalizedText }, OTHERS_TOO),
-  dateTime: Type.Object(
-    { doorsOpen: optional(ClassTime), start: optional(ClassTime), end: optional(ClassTime) },
-    OTHERS_TOO,
-  ),
-  hexBackgroundColor: Colour,
-  logo: Image,
-  heroImage: Image,
-};
+const MEMBERS: TProperties = toSchemas(CLASS_MEMBERS, Object.keys(CLASS_MEMBERS));
 /** The same where a change can give them in part. */
-const IN_PARTS: TProperties = {
-  venue: Type.Object({ name: optional(LocalizedText), address: optional(LocalizedText) }, OTHERS_TOO),
-  origin: AirportChange,
-  destination: AirportChange,
-  flightHeader: Type.Object(toPart(FLIGHT_HEADER), { $id: "GoogleFlightHeaderChange", ...OTHERS_TOO }),
-};
-
-/** The optional members in the schema of each kind's class. */
-const FURTHER: Readonly<Record<GoogleKind, readonly string[]>> = {
-  generic: [],
-  eventTicket: ["venue", "dateTime", "hexBackgroundColor", "logo", "heroImage"],
-  loyalty: ["hexBackgroundColor", "heroImage"],
-  offer: ["hexBackgroundColor", "heroImage"],
-  giftCard: ["hexBackgroundColor", "heroImage", "programLogo"],
-  transit: ["hexBackgroundColor", "heroImage"],
-  flight: ["hexBackgroundColor", "heroImage"],
-};
+const IN_PARTS: TProperties = toSchemas(GIVEN_IN_PART, Object.keys(GIVEN_IN_PART));
 
 const newId = Type.String({ pattern: CLASS_ID.source, description: "`<issuer_id>.<class_name>`." });
-const sameId = optional(Type.String({ description: "As in the address." }));
+const sameId = optional(said(text, "As in the address.").schema);
 const newReview = optional(Type.Unsafe<string>({ ...enumSchema(["DRAFT", "UNDER_REVIEW"]), default: "UNDER_REVIEW" }));
 const review = enumSchema(
   ["DRAFT", "UNDER_REVIEW", "APPROVED", "REJECTED"],
@@ -88,7 +25,7 @@ const review = enumSchema(
 
 function newClass(kind: GoogleKind) {
   const required = pick(MEMBERS, REQUIRED_OF_CLASS[kind]);
-  const further = toPart(pick(MEMBERS, FURTHER[kind]));
+  const further = toPart(pick(MEMBERS, FURTHER_OF_CLASS[kind]));
   const members = { id: newId, ...required, ...further, ...(kind === "generic" ? {} : { reviewStatus: newReview }) };
   return Type.Object(
     {
@@ -100,7 +37,7 @@ function newClass(kind: GoogleKind) {
 }
 
 function classUpdate(kind: GoogleKind) {
-  const known = pick({ ...MEMBERS, ...IN_PARTS }, [...REQUIRED_OF_CLASS[kind], ...FURTHER[kind]]);
+  const known = pick({ ...MEMBERS, ...IN_PARTS }, [...REQUIRED_OF_CLASS[kind], ...FURTHER_OF_CLASS[kind]]);
   const members = toPart(kind === "generic" ? known : { ...known, reviewStatus: review });
   const parts = Object.keys(known).filter((name) => Object.hasOwn(IN_PARTS, name) || name === "dateTime");
   const kept =
@@ -167,9 +104,9 @@ export const GoogleClass = Type.Unsafe<JsonObject>(
     {
       id: Type.String(),
       issuerName: Type.Optional(Type.String()),
-      eventName: Type.Optional(LocalizedText),
+      eventName: Type.Optional(localized.schema),
       venue: Type.Optional(
-        Type.Object({ name: Type.Optional(LocalizedText), address: Type.Optional(LocalizedText) }, OTHERS_TOO),
+        Type.Object({ name: Type.Optional(localized.schema), address: Type.Optional(localized.schema) }, OTHERS_TOO),
       ),
       dateTime: Type.Optional(
         Type.Object(
@@ -182,8 +119,8 @@ export const GoogleClass = Type.Unsafe<JsonObject>(
         ),
       ),
       hexBackgroundColor: Type.Optional(Type.String()),
-      logo: Type.Optional(Image),
-      heroImage: Type.Optional(Image),
+      logo: Type.Optional(image.schema),
+      heroImage: Type.Optional(image.schema),
       reviewStatus: Type.Optional(Type.String()),
     },
     {

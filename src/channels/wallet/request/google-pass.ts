@@ -1,9 +1,8 @@
 import { GOOGLE_KINDS, type GoogleContent, type GoogleKind } from "../../../domain/channels/wallet.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../../domain/texts/json.ts";
-import { findLack, readMoney, readPoints } from "./google-object-members.ts";
+import { findLack, OBJECT_ID, OBJECT_MEMBERS } from "./google-object-members.ts";
 import {
   type Checked,
-  checkEach,
   checkJson,
   checkMembers,
   checkSize,
@@ -12,11 +11,7 @@ import {
   fault,
   GOOGLE_ACCENT,
   MemberNames,
-  type Reader,
   readFilledText,
-  readGoogleColour,
-  readLocalized,
-  readText,
 } from "./readers.ts";
 
 /** `pass_data` of a Google pass by canonical name. */
@@ -39,32 +34,6 @@ export interface GoogleContext {
 }
 
 const NAMES = new MemberNames(["classId", "classType", "objectId", "objectData"]);
-export const OBJECT_ID = /^[A-Za-z0-9]+\.[A-Za-z0-9._-]{1,200}$/;
-export const OBJECT_STATES = ["ACTIVE", "COMPLETED", "EXPIRED", "INACTIVE"] as const;
-export const MODULE_ID = /^[A-Za-z0-9_-]{1,100}$/;
-export const ITEMS_MAX = 50;
-
-/** Members of an object that we check; Google receives and checks all others unchanged. */
-const OBJECT: Readonly<Record<string, Reader>> = {
-  state: (value, field) => choiceReader(OBJECT_STATES)(typeof value === "string" ? value.toUpperCase() : value, field),
-  ticketHolderName: readText,
-  ticketNumber: readText,
-  ticketType: readLocalized,
-  cardTitle: readLocalized,
-  header: readLocalized,
-  subheader: readLocalized,
-  hexBackgroundColor: readGoogleColour,
-  barcode: readBarcode,
-  textModulesData: (value, field) => readModules(value, field),
-  linkedObjectIds: (value, field) => readLinks(value, field),
-  linkedOfferIds: (value, field) => readLinks(value, field),
-  loyaltyPoints: readPoints,
-  secondaryLoyaltyPoints: readPoints,
-  balance: readMoney,
-  cardNumber: readFilledText,
-  tripType: readFilledText,
-  passengerName: readFilledText,
-};
 
 /** The members of `pass_data`, in either spelling, under their canonical names, without those of null. */
 export function googleMembers(passData: JsonObject): Checked<GoogleMembers> {
@@ -111,11 +80,11 @@ function readObject(given: JsonObject, { kind, title }: Pick<GoogleContext, "kin
   const members = checkMembers(Object.entries(given), (value, name) => {
     if (value === null) return undefined;
     const field = `pass_data.object_data.${name}`;
-    const read = Object.hasOwn(OBJECT, name) ? OBJECT[name] : undefined;
+    const read = Object.hasOwn(OBJECT_MEMBERS, name) ? OBJECT_MEMBERS[name]?.read : undefined;
     return checkJson(value, field) ?? (read === undefined ? value : read(value, field));
   });
   if (members instanceof Fault) return members;
-  const generic = { cardTitle: localized(title), header: localized(title), hexBackgroundColor: GOOGLE_ACCENT };
+  const generic = { cardTitle: inEnglish(title), header: inEnglish(title), hexBackgroundColor: GOOGLE_ACCENT };
   return { state: "ACTIVE", ...(kind === "generic" ? generic : {}), ...members };
 }
 
@@ -133,40 +102,6 @@ function unsetAs(value: Json | undefined, otherwise: Json): Json {
   return value === undefined || value === null || value === "" ? otherwise : value;
 }
 
-function readBarcode(value: Json, field: string): Checked<Json> {
-  if (!isJsonObject(value)) return fault(field, "must be an object");
-  for (const name of ["type", "value"]) {
-    if (typeof value[name] !== "string") return fault(`${field}.${name}`, "must be a string");
-  }
-  return value;
-}
-
-function localized(value: string): JsonObject {
+function inEnglish(value: string): JsonObject {
   return { defaultValue: { language: "en", value } };
-}
-
-function readLinks(value: Json, field: string): Checked<Json> {
-  if (!Array.isArray(value)) return fault(field, "must be a list");
-  if (value.length > ITEMS_MAX) return fault(field, `must not have more than ${ITEMS_MAX} items`);
-  return checkEach(value, (id: Json, i) =>
-    typeof id === "string" && OBJECT_ID.test(id) ? id : fault(`${field}[${i}]`, "must be the id of an object"),
-  );
-}
-
-function readModules(value: Json, field: string): Checked<Json> {
-  if (!Array.isArray(value)) return fault(field, "must be a list");
-  if (value.length > ITEMS_MAX) return fault(field, `must not have more than ${ITEMS_MAX} items`);
-  const ids = new Set<string>();
-  return checkEach(value, (item: Json, i) => {
-    const path = `${field}[${i}]`;
-    if (!isJsonObject(item)) return fault(path, "must be an object");
-    const { id } = item;
-    if (id === undefined || id === null) return item;
-    if (typeof id !== "string" || !MODULE_ID.test(id)) {
-      return fault(`${path}.id`, "must be letters, digits, hyphens and underscores");
-    }
-    if (ids.has(id)) return fault(`${path}.id`, "must be unique, and is there twice");
-    ids.add(id);
-    return item;
-  });
 }

@@ -1,14 +1,19 @@
-import { type ObjectOptions, type TProperties, type TSchema, Type } from "@sinclair/typebox";
-import { enumSchema, optional } from "../../../http/schemas.ts";
+import { type ObjectOptions, type StringOptions, type TProperties, type TSchema, Type } from "@sinclair/typebox";
+import { NO_CONTROL_IN_LINES_PATTERN } from "../../../domain/texts/control-characters.ts";
+import { isJsonObject } from "../../../domain/texts/json.ts";
+import { enumSchema, NOT_BLANK, optional } from "../../../http/schemas.ts";
 import { walletLimits } from "../limits.ts";
-import { readColour, readDate } from "./apple-values.ts";
+import { COLOUR, DATE_TIME, readColour, readDate } from "./apple-values.ts";
 import {
   choiceReader,
+  Fault,
+  fault,
   integerBetween,
   listReader,
   numberBetween,
   type Reader,
   readAnyObject,
+  readCode,
   readFilledText,
   readFlag,
   readText,
@@ -27,16 +32,21 @@ export function kind(read: Reader, schema: TSchema): Kind {
   return { read, schema };
 }
 
-const Text = Type.String({ maxLength: walletLimits.passTextCharsMax });
-const FilledText = Type.String({ minLength: 1, maxLength: walletLimits.passTextCharsMax });
+const Text = Type.String({ maxLength: walletLimits.passTextCharsMax, pattern: NO_CONTROL_IN_LINES_PATTERN });
 
 export const text = kind(readText, Text);
-export const filled = kind(readFilledText, FilledText);
+export const filled = kind(readFilledText, { ...Text, minLength: 1, ...NOT_BLANK });
+/** The message of a barcode. */
+export const code = kind(readCode, { ...filled.schema, pattern: "^[^\\u0000]*$" });
 export const flag = kind(readFlag, Type.Boolean());
-export const link = kind(readUrl, Type.String({ format: "uri" }));
+export const link = kind(readUrl, { ...Text, format: "uri" });
 export const date = kind(
   readDate,
-  Type.String({ format: "date-time", description: "With time and zone, such as 2026-12-31T23:59:00+01:00." }),
+  Type.String({
+    format: "date-time",
+    pattern: DATE_TIME.source,
+    description: "With time and zone, such as 2026-12-31T23:59:00+01:00.",
+  }),
 );
 export const anyObject = kind(
   readAnyObject,
@@ -45,12 +55,22 @@ export const anyObject = kind(
 
 export function colour(otherwise?: string): Kind {
   const description = "`rgb(11, 31, 58)` or `#0B1F3A`.";
-  return kind(readColour, Type.String({ description, ...(otherwise !== undefined && { default: otherwise }) }));
+  const pattern = COLOUR.source;
+  return kind(
+    readColour,
+    Type.String({ pattern, description, ...(otherwise !== undefined && { default: otherwise }) }),
+  );
 }
 
 /** The kind with a sentence in the document. */
 export function said({ read, schema }: Kind, description: string): Kind {
   return kind(read, { ...schema, description });
+}
+
+/** A text of this form, which needs no flags. `says` completes the sentence that begins with the member. */
+export function matching(form: RegExp, says: string, options: StringOptions = {}): Kind {
+  const read: Reader = (value, field) => (typeof value === "string" && form.test(value) ? value : fault(field, says));
+  return kind(read, Type.String({ pattern: form.source, ...options }));
 }
 
 export function integer(minimum: number, maximum: number): Kind {
@@ -71,6 +91,31 @@ export function list({ read, schema }: Kind, maxItems: number): Kind {
 
 export function record(kinds: Kinds, required: readonly string[] = [], options: ObjectOptions = {}): Kind {
   return kind(recordReader(toReaders(kinds), required), Type.Object(toSchemas(kinds, required), options));
+}
+
+export const OTHERS_TOO = { additionalProperties: true } as const;
+
+interface OpenOptions extends ObjectOptions {
+  /** Completes the refusal of a missing required member; null: its kind's refusal of null stands. */
+  readonly missing?: string | null;
+}
+
+/** An object that is checked and not changed. It may have other members, which Google checks. */
+export function open(kinds: Kinds, required: readonly string[] = [], options: OpenOptions = {}): Kind {
+  const { missing = "is required", ...others } = options;
+  const members = Object.entries(kinds).map(([name, one]) => [name, one.read, required.includes(name)] as const);
+  const read: Reader = (value, field) => {
+    if (!isJsonObject(value)) return fault(field, "must be an object");
+    const lack = missing === null ? undefined : required.find((name) => (value[name] ?? null) === null);
+    if (lack !== undefined) return fault(`${field}.${lack}`, missing ?? "");
+    for (const [name, readMember, isRequired] of members) {
+      const member = value[name] ?? null;
+      const checked = member === null && !isRequired ? null : readMember(member, `${field}.${name}`);
+      if (checked instanceof Fault) return checked;
+    }
+    return value;
+  };
+  return kind(read, Type.Object(toSchemas(kinds, required), { ...others, ...OTHERS_TOO }));
 }
 
 /** All of them of one kind. */

@@ -141,16 +141,6 @@ export const readAnyObject: Reader = (value, field) => {
   return checkJson(value, field) ?? value;
 };
 
-/** A Google text in one or more languages (`LocalizedString`). */
-export function readLocalized(value: Json, field: string): Checked<Json> {
-  const text = isJsonObject(value) ? value["defaultValue"] : undefined;
-  if (!isJsonObject(text)) return fault(`${field}.defaultValue`, "must be an object with language and value");
-  for (const name of ["language", "value"]) {
-    if (typeof text[name] !== "string") return fault(`${field}.defaultValue.${name}`, "must be a string");
-  }
-  return value;
-}
-
 export const readUrl: Reader = (value, field) => {
   const text = readText(value, field);
   if (text instanceof Fault || parseUrl(text) !== null) return text;
@@ -159,12 +149,6 @@ export const readUrl: Reader = (value, field) => {
 
 /** The platform's accent, used if no colour is given: by a generic pass's object and an event ticket's class. */
 export const GOOGLE_ACCENT = "#1A56DB";
-
-/** A colour in the form that Google's wallet accepts (`hexBackgroundColor`). */
-export const readGoogleColour: Reader = (value, field) => {
-  if (typeof value === "string" && /^#[0-9a-f]{6}$/i.test(value)) return value;
-  return fault(field, "must be a colour such as #0B1F3A");
-};
 
 /** Finds a text or number anywhere in the value that PostgreSQL or another JSON reader refuses; null: there is none. */
 export function checkJson(value: Json, field: string): Fault | null {

@@ -4,7 +4,7 @@ import { enumSchema, optional } from "../../../http/schemas.ts";
 import { complaintAboutMembers, presentMembers } from "../../../http/sending/acceptance.ts";
 import { AnyObject, complaintAboutRaw } from "../raw.ts";
 import { complaintAboutSections, graphSections, ProductSections } from "./products.ts";
-import { complaintAbout } from "./value-rules.ts";
+import { complaintAbout, fillingValue } from "./value-rules.ts";
 
 /** Types of buttons that one text fills. */
 const TEXT_TYPES = ["quick_reply", "url", "copy_code"] as const;
@@ -38,8 +38,6 @@ const index = Type.Integer({
   description: "The button's place in the template, from 0.",
 });
 const STRICT = { additionalProperties: false } as const;
-const buildValueSchema = (maxLength: number, description: string) =>
-  Type.Union([Type.String({ minLength: 1, maxLength }), Type.Number(), Type.Boolean()], { description });
 
 /** The member `buttons` of a chat send. */
 export const MessageButtonsSchema = Type.Array(
@@ -49,7 +47,7 @@ export const MessageButtonsSchema = Type.Array(
         {
           index,
           sub_type: enumSchema(TEXT_TYPES),
-          value: buildValueSchema(
+          value: fillingValue(
             VALUE_CHARS_MAX.url,
             `\`quick_reply\`: what comes back when it is pressed (at most ${VALUE_CHARS_MAX.quick_reply} characters). ` +
               `\`url\`: what follows the template's address (${VALUE_CHARS_MAX.url}). ` +
@@ -62,7 +60,7 @@ export const MessageButtonsSchema = Type.Array(
         {
           index,
           sub_type: Type.Literal("flow"),
-          value: optional(buildValueSchema(VALUE_CHARS_MAX.flow, "The flow's token.")),
+          value: optional(fillingValue(VALUE_CHARS_MAX.flow, "The flow's token.")),
           data: optional(AnyObject("The data of the flow's first screen: up to 16 KiB.")),
         },
         STRICT,
@@ -72,7 +70,7 @@ export const MessageButtonsSchema = Type.Array(
           index,
           sub_type: Type.Literal("catalog"),
           value: optional(
-            buildValueSchema(VALUE_CHARS_MAX.catalog, "The product whose picture is shown; by default the first."),
+            fillingValue(VALUE_CHARS_MAX.catalog, "The product whose picture is shown; by default the first."),
           ),
         },
         STRICT,
@@ -81,7 +79,7 @@ export const MessageButtonsSchema = Type.Array(
         {
           index,
           sub_type: Type.Literal("mpm"),
-          value: buildValueSchema(VALUE_CHARS_MAX.mpm, "The product whose picture is shown."),
+          value: fillingValue(VALUE_CHARS_MAX.mpm, "The product whose picture is shown."),
           sections: ProductSections,
         },
         STRICT,

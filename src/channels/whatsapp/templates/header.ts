@@ -7,7 +7,7 @@ import { complaintAboutSource, MEDIA_SOURCE, ONE_SOURCE, readSource } from "../m
 import { complaintAboutPlace, graphPlace, PLACE_MEMBERS, type Place, readPlace } from "../place.ts";
 import { PARAMETER_NAME, PARAMETER_NAME_RULE } from "./params.ts";
 import { complaintAboutProduct, PRODUCT_MEMBERS, type Product, readProduct } from "./products.ts";
-import { complaintAbout, complaintAboutLine } from "./value-rules.ts";
+import { complaintAbout, complaintAboutLine, fillingValue, line } from "./value-rules.ts";
 
 /** The value of the one placeholder in a header of text. */
 export interface HeaderText {
@@ -44,11 +44,7 @@ export const HEADER_SCHEMAS = {
   text: Type.Object(
     {
       type: Type.Literal("text"),
-      text: Type.String({
-        minLength: 1,
-        maxLength: HEADER_TEXT_CHARS_MAX,
-        description: "The value of the header's one placeholder.",
-      }),
+      text: fillingValue(HEADER_TEXT_CHARS_MAX, "The value of the header's one placeholder."),
       parameter_name: optional(
         Type.String({ pattern: PARAMETER_NAME.source, description: "The placeholder's name, where it has one." }),
       ),
@@ -61,9 +57,7 @@ export const HEADER_SCHEMAS = {
     {
       type: Type.Literal("document"),
       ...MEDIA_SOURCE,
-      filename: optional(
-        Type.String({ minLength: 1, maxLength: FILENAME_CHARS_MAX, description: "Its name on the phone." }),
-      ),
+      filename: optional(line(FILENAME_CHARS_MAX, "Its name on the phone.")),
     },
     ONE_OF_MEDIA,
   ),

@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { isJsonObject, type Json, type JsonObject, toNumber, writtenOut } from "../../../domain/texts/json.ts";
 import { complaintAboutMembers, presentMembers } from "../../../http/sending/acceptance.ts";
 import { chatLimits } from "../limits.ts";
-import { complaintAbout, TemplateValue } from "./value-rules.ts";
+import { complaintAbout, filling, TemplateValue } from "./value-rules.ts";
 
 /** The name of a template's placeholder. */
 export const PARAMETER_NAME = /^[a-z_][a-z0-9_]{0,99}$/;
@@ -32,11 +32,10 @@ export type ParamValue = string | CurrencyValue | TimeValue;
 export type MessageParams = readonly ParamValue[] | Readonly<Record<string, ParamValue>>;
 
 const CURRENCY = /^[A-Z]{3}$/;
-const FallbackValue = Type.String({
-  minLength: 1,
-  maxLength: chatLimits.chatParamCharsMax,
-  description: "How it is written where the phone has no form of its own.",
-});
+const FallbackValue = filling(
+  chatLimits.chatParamCharsMax,
+  "How it is written where the phone has no form of its own.",
+);
 
 const MessageParam = Type.Union([
   TemplateValue,

@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../../domain/texts/json.ts";
 import { optional } from "../../../http/schemas.ts";
 import { complaintAboutMembers, presentMembers } from "../../../http/sending/acceptance.ts";
-import { complaintAboutLine } from "./value-rules.ts";
+import { complaintAboutLine, line } from "./value-rules.ts";
 
 /** A product of a catalogue. */
 export interface Product {
@@ -18,11 +18,7 @@ const PRODUCTS_MAX = 30;
 const TITLE_CHARS_MAX = 24;
 const CATALOG_ID = /^[0-9]{1,32}$/;
 
-export const ProductId = Type.String({
-  minLength: 1,
-  maxLength: PRODUCT_ID_CHARS_MAX,
-  description: "Your id of a product in the catalogue (SKU).",
-});
+export const ProductId = line(PRODUCT_ID_CHARS_MAX, "Your id of a product in the catalogue (SKU).");
 export const CatalogId = Type.String({
   pattern: CATALOG_ID.source,
   description: "The provider's id of the catalogue.",
@@ -59,7 +55,7 @@ export function readProduct({ product_retailer_id: id, catalog_id: catalog }: Js
 export const ProductSections = Type.Array(
   Type.Object(
     {
-      title: Type.String({ minLength: 1, maxLength: TITLE_CHARS_MAX }),
+      title: line(TITLE_CHARS_MAX),
       product_retailer_ids: Type.Array(ProductId, { minItems: 1, maxItems: PRODUCTS_MAX }),
     },
     { $id: "ChatProductSection", additionalProperties: false },

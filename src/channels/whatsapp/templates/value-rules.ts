@@ -1,17 +1,45 @@
 import { Type } from "@sinclair/typebox";
-import { CONTROL, CONTROL_IN_LINES } from "../../../domain/texts/control-characters.ts";
+import {
+  CONTROL,
+  CONTROL_IN_LINES,
+  NO_CONTROL_IN_LINES_PATTERN,
+  NO_CONTROL_PATTERN,
+} from "../../../domain/texts/control-characters.ts";
 import { EXACT_CHARS_MAX, isExactNumber, type Json, toNumber } from "../../../domain/texts/json.ts";
 import { NOT_BLANK } from "../../../http/schemas.ts";
 import { chatLimits } from "../limits.ts";
 
-/** A value that fills a placeholder of a template. */
-export const TemplateValue = Type.Union([
-  Type.String({ minLength: 1, maxLength: chatLimits.chatParamCharsMax, ...NOT_BLANK }),
-  Type.Number(),
-  Type.Boolean(),
-]);
+/** A line of text, which `complaintAboutLine` checks. */
+export function line(maxLength: number, description?: string) {
+  return filled(maxLength, NO_CONTROL_PATTERN, description);
+}
+
+/** A text of several lines, which `complaintAboutLines` checks. */
+export function lines(maxLength: number, description?: string) {
+  return filled(maxLength, NO_CONTROL_IN_LINES_PATTERN, description);
+}
+
+function filled(maxLength: number, pattern: string, description: string | undefined) {
+  const said = description === undefined ? null : { description };
+  return Type.String({ minLength: 1, maxLength, pattern, ...NOT_BLANK, ...said });
+}
+
+/** A text that fills a place in a template, which `complaintAbout` checks. */
+export function filling(maxLength: number, description?: string) {
+  return filled(maxLength, FEW_BLANKS_PATTERN, description);
+}
+
+/** A text, number or boolean that fills a place in a template. */
+export function fillingValue(maxLength: number, description?: string) {
+  const said = description === undefined ? {} : { description };
+  return Type.Union([filling(maxLength), Type.Number(), Type.Boolean()], said);
+}
 
 const BLANKS_IN_A_ROW = / {5}/;
+/** No more than four blanks in a row, and no control characters. */
+const FEW_BLANKS_PATTERN = `^ {0,4}(?:[^ ${CONTROL.source.slice(1)}+(?: {1,4}|$))*$`;
+/** A value that fills a placeholder of a template. */
+export const TemplateValue = fillingValue(chatLimits.chatParamCharsMax);
 
 /**
  * Describes what is wrong with one value: the provider allows little in a text parameter. Completes "it …"; null if it
