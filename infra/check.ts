@@ -55,7 +55,9 @@ const CHECKS: readonly Check[] = [
 /** Without the compiler's view of the whole program, which takes most of the time. */
 const FAST: readonly Check[] = [
   { name: "lint", command: ["oxlint", "--deny-warnings"] },
-  ...CHECKS.filter(({ name }) => ["client", "reference", "imports", "links", "prose", "format", "version"].includes(name)),
+  ...CHECKS.filter(({ name }) =>
+    ["client", "reference", "imports", "links", "prose", "format", "version"].includes(name),
+  ),
 ];
 
 const [isFast, wanted] = [process.argv.includes("--fast"), process.argv.slice(2).filter((word) => word !== "--fast")];
