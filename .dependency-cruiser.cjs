@@ -6,14 +6,19 @@ const MAY_IMPORT = {
   http: ["domain"],
   storage: ["domain"],
   events: ["domain", "http"],
-  channels: ["domain", "http", "storage"],
+  channels: ["domain", "http", "storage", "runtime/certificates"],
   tenants: ["domain", "http", "storage"],
   operators: ["domain", "http", "storage"],
   webhooks: ["domain", "http", "storage"],
   processes: ["domain"],
   runtime: ["domain"],
   config: ["domain"],
+  belonging: ["domain", "config", "engine", "events", "storage"],
 };
+
+// A channel's wiring, and what a channel is to the app, may know of what the app knows, too.
+const WIRING = "^src/channels/([^/]+/wiring(\\.ts$|/)|contract\\.ts$)";
+const WIRING_MAY_IMPORT = ["channels", "domain", "http", "storage", "config", "runtime", "processes"];
 
 // A driver is known to the folders named here alone, so that it can be replaced there.
 const DRIVERS = {
@@ -31,8 +36,8 @@ const DRIVERS = {
   "postal-mime": ["operators/dashboard", "channels/email/submission"],
   nodemailer: ["channels/email"],
   "smtp-server": ["channels/email/sandbox", "channels/email/submission"],
-  pkijs: ["channels/wallet"],
-  asn1js: ["channels/wallet/sandbox"],
+  pkijs: ["channels/wallet", "runtime/certificates"],
+  asn1js: ["runtime/certificates"],
   fflate: ["channels/wallet/apple"],
   "google-auth-library": ["channels/wallet/google"],
   htmlparser2: ["channels/email"],
@@ -43,7 +48,7 @@ const DRIVERS = {
 };
 
 // The only places where implementations meet.
-const APP = "^src/(main\\.ts$|app/|commands/)";
+const APP = "^src/(main\\.ts$|app/|commands/|demo/|tasks/)";
 
 const any = (names) => names.join("|");
 const error = (name, from, to) => ({ name, severity: "error", from, to });
@@ -53,9 +58,20 @@ module.exports = {
     ...Object.entries(MAY_IMPORT).map(([folder, allowed]) =>
       error(
         `${folder}-imports-only-${any(allowed) || "itself"}`,
-        { path: `^src/${folder}/` },
+        { path: `^src/${folder}/`, pathNot: WIRING },
         { path: "^src/", pathNot: `^src/(${any([folder, ...allowed])})/` },
       ),
+    ),
+    error("wiring-of-channels", { path: WIRING }, { path: "^src/", pathNot: `^src/(${any(WIRING_MAY_IMPORT)})/` }),
+    error(
+      "only-the-app-and-wiring-know-the-contract",
+      { path: "^src/", pathNot: `${APP}|${WIRING}` },
+      { path: "^src/channels/contract\\.ts$" },
+    ),
+    error(
+      "only-the-app-imports-wiring",
+      { path: "^src/", pathNot: `${APP}|${WIRING}` },
+      { path: WIRING, pathNot: "contract\\.ts$" },
     ),
     error(
       "every-folder-is-in-the-table",
@@ -92,7 +108,7 @@ module.exports = {
     ),
     error(
       "only-the-app-reads-the-configuration",
-      { path: "^src/", pathNot: `${APP}|^src/config/` },
+      { path: "^src/", pathNot: `${APP}|${WIRING}|^src/(config|belonging)/` },
       { path: "^src/config/" },
     ),
     error("nobody-imports-the-app", { path: "^src/", pathNot: APP }, { path: APP }),

@@ -1,8 +1,8 @@
 import type { Config } from "../config/config.ts";
 import type { ClickHouseAddress } from "../domain/jobs/event-store.ts";
+import { openListener } from "../runtime/open-listener.ts";
+import type { Shutdown } from "../runtime/shutdown.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
-import { openListener } from "./open-listener.ts";
-import type { Shutdown } from "./shutdown.ts";
 
 interface Parts {
   readonly config: Config;

@@ -1,6 +1,5 @@
-import type { DeviceComplaint, DeviceLog } from "../channels/wallet/devices/device-log.ts";
 import type { Calls } from "../domain/calls.ts";
-import type { SandboxInbox, SandboxView } from "../domain/jobs/report.ts";
+import type { DeviceComplaint, SandboxInbox, SandboxView } from "../domain/jobs/report.ts";
 import { oneAtATime } from "../domain/one-at-a-time.ts";
 import type { WrongTokens } from "../http/operator-gate.ts";
 import type { Readiness } from "../http/readiness.ts";
@@ -23,8 +22,8 @@ export interface OwnAnswers {
   metricsText(): Promise<string>;
   metricsParts(): Promise<MetricsParts>;
   readonly readiness: Pick<Readiness, "look">;
-  /** Complaints from devices. */
-  readonly log: Pick<DeviceLog, "latest">;
+  /** Of people's devices, newest first. */
+  complaints(limit: number): readonly DeviceComplaint[];
   /** Messages that reached the sandboxes in this process; null if real providers are in use. */
   readonly inbox: SandboxInbox | null;
 }
@@ -41,14 +40,14 @@ export interface Answers {
 
 /** The answers of a lone process. */
 export function answersAlone(own: OwnAnswers): Answers {
-  return { ...own, complaints: (limit) => own.log.latest(limit), sandbox: own.inbox, wrongTokens: null };
+  return { ...own, sandbox: own.inbox, wrongTokens: null };
 }
 
 /** Reports on this process to the main process, and passes on the main process's answers about all of them. */
 export function answersOfChild(own: OwnAnswers, main: Calls): Answers {
   main.serve(METRICS, () => own.metricsParts());
   main.serve(READY, () => own.readiness.look());
-  main.serve(COMPLAINTS, (limit) => own.log.latest(limit));
+  main.serve(COMPLAINTS, (limit) => own.complaints(limit));
   return {
     metricsText: () => main.call(ALL_METRICS, null),
     // Coalesced: a stranger's requests must not load the other processes.

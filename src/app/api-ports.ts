@@ -1,10 +1,4 @@
-import type { LinkReader } from "../channels/email/links/link-tokens.ts";
-import type { MailReports } from "../channels/email/reports/mail-reports.ts";
-import type { PassKitPorts } from "../channels/wallet/devices/pass-kit-ports.ts";
-import type { WalletPorts } from "../channels/wallet/ports.ts";
-import type { WhatsappPorts } from "../channels/whatsapp/ports.ts";
-import type { Domains, SenderDomain } from "../domain/channels/domain.ts";
-import type { PlatformCredentials } from "../domain/channels/platform.ts";
+import type { ChannelApiPorts } from "../channels/contract.ts";
 import type { EventMetrics } from "../domain/jobs/event-metrics.ts";
 import type { EventReader, EventSums } from "../domain/jobs/event-store.ts";
 import type { JobQuestions } from "../domain/jobs/job-questions.ts";
@@ -16,27 +10,23 @@ import type {
   QueuedJobs,
 } from "../domain/jobs/job-search.ts";
 import type { FrontQueue, IdempotencyKeys } from "../domain/jobs/queue.ts";
-import type { SandboxView } from "../domain/jobs/report.ts";
+import type { DeviceComplaint, SandboxView } from "../domain/jobs/report.ts";
 import type { JobRetries } from "../domain/jobs/retry.ts";
 import type { JobSchedule } from "../domain/jobs/schedule.ts";
 import type { ProcessStatuses } from "../domain/process-status.ts";
-import type { Random } from "../domain/random.ts";
 import type { HistoryErasure, JobErasure, TenantQueueRemoval } from "../domain/tenants/erasure.ts";
 import type { RecipientIndex } from "../domain/tenants/recipient-index.ts";
-import type { Engagement } from "../engine/reports/engagements.ts";
 import type { EventExport } from "../events/endpoints/export-endpoint.ts";
 import type { CallTurns } from "../http/call-turns.ts";
-import type { DoorPorts } from "../http/front-door.ts";
 import type { AuditRepository } from "../operators/audit-log.ts";
 import type { OperatorRepository } from "../operators/operator-repository.ts";
 import type { Overview } from "../operators/overview/overview.ts";
-import type { Registry } from "../storage/registry.ts";
 import type { Purging } from "../tenants/endpoints/steering-endpoints.ts";
 import type { SuppressionList } from "../tenants/suppression-list.ts";
 import type { WebhookEndpointPorts } from "../webhooks/webhook-endpoints.ts";
 
 /** The dependencies of all rooms' endpoints. */
-export interface ApiPorts extends DoorPorts {
+export interface ApiPorts extends Omit<ChannelApiPorts, "passDesk"> {
   readonly queue: FrontQueue &
     IdempotencyKeys &
     QueuedJobs &
@@ -48,11 +38,8 @@ export interface ApiPorts extends DoorPorts {
   readonly processStatuses: Pick<ProcessStatuses, "statuses">;
   /** How many shards the queue has. */
   readonly shards: number;
-  readonly registry: Registry;
   readonly operatorAccounts: OperatorRepository;
   readonly audit: AuditRepository;
-  readonly domains: Domains;
-  readonly senderDomain: SenderDomain;
   readonly eventStore: EventReader & EventSums;
   readonly finishedJobs: FinishedJobs & AllFinishedJobs & LaterEvents;
   readonly eventMetrics: EventMetrics;
@@ -61,11 +48,6 @@ export interface ApiPorts extends DoorPorts {
   readonly exports: EventExport;
   readonly retries: JobRetries;
   readonly schedule: JobSchedule;
-  readonly random: Random;
-  /** Provider credentials of tenants without their own. */
-  readonly platform: PlatformCredentials;
-  /** Reads the tokens of public links. */
-  readonly links: LinkReader;
   /** How the whole service is. */
   readonly overview: Pick<Overview, "now">;
   /** The queue's part of a purge. */
@@ -74,17 +56,12 @@ export interface ApiPorts extends DoorPorts {
   /** The event store's part of an erasure. */
   readonly history: HistoryErasure;
   readonly recipients: RecipientIndex;
-  /** Takes readers' opens, clicks and unsubscribes; returns at once. */
-  readonly engagements: { note(engagement: Engagement): void };
-  /** Takes bounced mail. */
-  readonly mailReports: Pick<MailReports, "take">;
-  /** Takes the chat provider's callbacks. */
-  readonly whatsapp: WhatsappPorts;
-  /** Serves devices that hold passes. */
-  readonly passKit: PassKitPorts;
-  readonly wallet: WalletPorts;
   /** Tries tenants' webhooks. */
   readonly webhooks: WebhookEndpointPorts["webhooks"];
   /** Null: real providers are in use. */
   readonly sandbox: SandboxView | null;
+  /** What people's devices complained of, newest first. */
+  readonly deviceLog: {
+    latest(limit: number): readonly DeviceComplaint[] | Promise<readonly DeviceComplaint[]>;
+  };
 }

@@ -1,7 +1,9 @@
 import { hostname } from "node:os";
-import { LinkTokens } from "../channels/email/links/link-tokens.ts";
-import { MailReports } from "../channels/email/reports/mail-reports.ts";
+import type { AppChannel } from "../channels/contract.ts";
 import type { Config } from "../config/config.ts";
+import { senderDomainOf } from "../config/mail-names.ts";
+import { demoDataTask } from "../demo/demo-data.ts";
+import { type DemoTenant, NO_DEMO, openDemoTenant } from "../demo/demo-tenant.ts";
 import type { Channel } from "../domain/channels/channel.ts";
 import { JobIds } from "../domain/ids.ts";
 import type { EventWriter } from "../domain/jobs/event-store.ts";
@@ -10,63 +12,50 @@ import type { TenantDirectory } from "../domain/tenants/tenant.ts";
 import { httpOrigin } from "../domain/texts/host.ts";
 import type { Tracer } from "../domain/tracing.ts";
 import { QueuedBatches } from "../engine/batches/queued-batches.ts";
+import { RestoredJobs } from "../engine/channels/restored-jobs.ts";
 import { Dispatcher } from "../engine/dispatch/dispatcher.ts";
 import type { RedisQueue } from "../engine/queue/redis-queue.ts";
 import { notSentBefore } from "../engine/queue/restored-queue.ts";
 import { Recorder } from "../engine/recorder/recorder.ts";
 import { DeliveryReports } from "../engine/reports/delivery-reports.ts";
 import { Engagements } from "../engine/reports/engagements.ts";
-import { Retries } from "../engine/retries/retries.ts";
-import { JobScheduler } from "../engine/schedule/job-schedule.ts";
-import { eventStoreInTurn } from "../events/history-in-turn.ts";
-import { eventLimits } from "../events/limits.ts";
-import { CallTurns } from "../http/call-turns.ts";
+import { StatusReport } from "../engine/status-report.ts";
+import { NO_EVENT_STORE, NO_HISTORY } from "../events/no-event-store.ts";
+import { AwayParts } from "../http/away-parts.ts";
 import { OperatorSessions } from "../http/operator-sessions.ts";
 import { LoopDelay } from "../runtime/loop-delay.ts";
+import { Shutdown } from "../runtime/shutdown.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
+import { countFromZero } from "../runtime/telemetry/count-from-zero.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
+import { untilAnswered } from "../runtime/until-answered.ts";
 import { Vault } from "../storage/vault.ts";
+import { backupTask } from "../tasks/backup-task.ts";
+import { createTask } from "../tasks/command-line-operator.ts";
+import { serveControl } from "../tasks/control-socket.ts";
+import { doctorTask } from "../tasks/doctor.ts";
+import { eraseTask } from "../tasks/erase.ts";
+import { rotateKeysTask } from "../tasks/rotate-keys.ts";
 import { SuppressionList } from "../tenants/suppression-list.ts";
+import type { TenantRemovalPorts } from "../tenants/tenant-removal.ts";
 import type { WebhookSender } from "../webhooks/webhook-sender.ts";
 import { startAnalysts } from "./analysts.ts";
-import { type AppChannel, createRetryCharges } from "./app-channel.ts";
-import { AwayParts } from "./away-parts.ts";
-import { backupTask } from "./backup-task.ts";
-import { channelOpener } from "./channel-opener.ts";
-import { createTask } from "./command-line-operator.ts";
-import { serveControl } from "./control-socket.ts";
-import { countFromZero } from "./count-from-zero.ts";
-import { demoDataTask } from "./demo-data.ts";
-import { type DemoTenant, NO_DEMO, openDemoTenant } from "./demo-tenant.ts";
-import { doctorTask } from "./doctor.ts";
-import { openDomains, readSenderDomain } from "./email.ts";
-import { eraseTask } from "./erase.ts";
-import { jobOwners } from "./job-owners.ts";
 import { freePorts, startListener, startReadiness } from "./listener.ts";
-import { startMailLog } from "./mail-log.ts";
 import { MainProcess } from "./main-process.ts";
 import { measured } from "./measured.ts";
-import { NO_EVENT_STORE, NO_HISTORY } from "./no-event-store.ts";
+import { openChannels } from "./open-channels.ts";
+import { jobOwners, openHistory } from "./open-history.ts";
 import { openOverview } from "./open-overview.ts";
+import { openPayloads, type Payloads } from "./open-payloads.ts";
 import { type OpenRegistry, openRegistry } from "./open-registry.ts";
 import type { MainStores, Stores } from "./open-stores.ts";
 import { ALONE, answersAt, deliveryAt, listenerAt, type Place, peersAt, storesAt } from "./place.ts";
-import { startProviders } from "./providers.ts";
 import { readinessParts } from "./readiness-parts.ts";
-import { RestoredJobs } from "./restored-jobs.ts";
-import { rotateKeysTask } from "./rotate-keys.ts";
-import { Shutdown } from "./shutdown.ts";
-import { StatusReport } from "./status-report.ts";
-import { openPayloads, type Payloads } from "./stored-payloads.ts";
 import { hasEmbeddedStore } from "./stores.ts";
-import { startSubmission } from "./submission.ts";
-import { startOldSweeps, startPassSweep, startTenantRemovals, startUsage } from "./sweeps.ts";
+import { startOldSweeps, startTenantRemovals, startUsage } from "./sweeps.ts";
 import { startTracing } from "./tracing.ts";
-import { untilAnswered } from "./until-answered.ts";
-import { openPassKit, openWallet } from "./wallet.ts";
 import { openNewsDesk, openWebhooks, webhookSender } from "./webhooks.ts";
-import { openWhatsappWebhook } from "./whatsapp.ts";
 
 export interface AppOptions {
   readonly channels: readonly AppChannel[];
@@ -121,7 +110,6 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   const peers = peersAt(place, main);
   const config = place.kind === "main" ? { ...whole.config, roles: place.plan.mainRoles } : whole.config;
   const options = { ...whole, config };
-  const machine = createMachine(telemetry);
   const { promise: broken, reject: onBroken } = Promise.withResolvers<never>();
   broken.catch(() => {});
 
@@ -129,39 +117,37 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   const base = await openBase(options, shutdown, { whole, onBroken: (reason) => onBroken(new Error(reason)) });
   const { stores, queue, registry, reports, payloads, away } = base;
   const listens = listenerAt(place, config.roles);
-  const ports = main !== null && listens.main === "elsewhere" ? await freePorts(config) : {};
-  const served = { ...config, ...ports };
+  const shared = main !== null && listens.main === "elsewhere" ? await freePorts(config) : {};
+  const served = { ...config, ...shared };
   let publicUrl = config.publicUrl ?? httpOrigin(config.host, served.port);
+  const machine = machineOf(telemetry);
   const delivery = { ...deliveryAt(place, whole.config, peers), publicUrl: () => publicUrl };
-  const providers = await startProviders({ ...options, reports, registry, away, ...delivery }, shutdown);
-  const links = new LinkTokens(config.masterKeys);
-  const wallet = openWallet({ ...providers, config, registry, telemetry }, shutdown);
-  const passKit = openPassKit({ config, registry, bundles: wallet.bundles, news: base.news, ...machine });
+  const owners = jobOwners(base, whole.config.shards);
+  const ports = { ...channelPorts(base), ...machine, ...delivery, config, owners };
+  const channels = await openChannels(whole.channels, ports, shutdown);
+  startRemovals(options, shutdown, { ...base, beside: channels });
   const parts = readinessParts({ place, stores, registry, away, shards: config.shards });
   const readiness = startReadiness(shutdown, { ...parts, ...machine });
-  base.late.sandbox = providers.inbox;
-  const metrics = measured({ ...options, place, queue, ...registry }, wallet);
-  const answers = answersAt(place, main, { ...metrics, readiness, log: passKit.log, inbox: providers.inbox });
-  await main?.begin({ stores, config: { ...whole.config, ...providers.urls, ...ports } });
+  base.late.sandbox = channels.inbox;
+  const metrics = measured({ ...options, place, queue, ...registry }, channels);
+  const answers = answersAt(place, main, { ...metrics, ...channels, readiness });
+  await main?.begin({ stores, config: { ...whole.config, ...channels.settings, ...shared } });
   const given = {
+    ...channels.api,
+    platform: channels.platform,
+    drain: channels.drain,
     ...queueing({ queue, ...machine }),
     ...payloads.served,
     ...operating(registry),
-    ...(await openDomains(config, registry)),
-    ...createHistory(base, whole),
+    ...openHistory(base, whole),
     ...machine,
     ...tracing,
     ...answers,
-    passKit: { ...passKit, log: { take: passKit.log.take.bind(passKit.log), latest: answers.complaints } },
-    wallet,
-    platform: providers.platform,
-    whatsapp: openWhatsappWebhook({ ...base, ...providers, config, telemetry }, shutdown),
-    links,
+    deviceLog: { latest: answers.complaints },
     ...base.api,
-    overview: openOverview(options, { ...base, ...answers, wallet }),
+    overview: openOverview(options, { ...base, ...answers, expiring: channels.expiring }),
     usage: startUsage(registry, telemetry, shutdown),
     engagements: new Engagements({ reports, telemetry }),
-    mailReports: new MailReports({ reports, links, owners: jobOwners(base, whole.config.shards), ...machine }),
     processes: peers.api,
     ...configured(config, whole.version),
   };
@@ -169,10 +155,10 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   const url = whole.config.roles.includes("api") ? listener.url : null;
   // Links in messages point to the API, so its address must be known first.
   publicUrl = config.publicUrl ?? url ?? publicUrl;
-  providers.callBack(url ?? publicUrl);
-  const open = channelOpener(whole, { providers, wallet, mailed: base.mailed, publicUrl, links, registry });
+  channels.callBack(url ?? publicUrl);
+  const open = () => channels.deliverers(payloads.served.contents);
   await startDelivering(options, shutdown, { ...base, ...tracing, open });
-  const smtpAddress = await startSubmission(config, shutdown, given);
+  const smtpAddress = await channels.listen(given);
   // Last: only the start that creates it shows its key, so one that fails must leave that to the next.
   const demo = place.kind === "child" ? NO_DEMO : await openDemoTenant(config, registry.registry, telemetry);
   const urls = { ...listener, smtpAddress, url, serviceUrl: listener.url, clickhouseUrl: base.clickhouseUrl };
@@ -214,12 +200,8 @@ async function openBase(
   // Only in a process that can read the event store, which distinguishes a finished job from one that never existed.
   const sweeps = !joins && whole.config.roles.includes("api");
   const swept = { directory, queue, eventStore: eventStore.reader };
-  if (sweeps) {
-    startPassSweep(options, shutdown, { passes: registry.passes, ...swept });
-    if (stores.eventStore !== null)
-      startOldSweeps(options, shutdown, { registry, queue, eventStore: stores.eventStore });
-    const left = { registry: registry.registry, devices: registry.devices, queue, history: eventStore.removal };
-    startTenantRemovals(options, shutdown, left);
+  if (sweeps && stores.eventStore !== null) {
+    startOldSweeps(options, shutdown, { registry, queue, eventStore: stores.eventStore });
   }
   const failedJobs = eventStore.failedJobs(registry.contents);
   const payloads = await openPayloads(options, shutdown, { registry, failedJobs, sweeps, joins, ...swept });
@@ -230,7 +212,6 @@ async function openBase(
   const webhooks = () => webhookSender(hooks, queue);
   startRecorder(options, shutdown, { queue, eventStore: writer, owner, status, webhooks });
   const away = new AwayParts(systemClock);
-  startMailLog(options, shutdown, { reports, away, queue, eventStore, registry });
   return {
     late,
     owner,
@@ -243,50 +224,31 @@ async function openBase(
     reports,
     payloads,
     away,
+    sweeps,
     status,
     clickhouseUrl,
-    mailed: { suppressions: queue, bounces: suppressions, contents: payloads.served.contents },
     news: openNewsDesk(hooks, queue),
     api: { suppressions, purging: queue, webhooks: openWebhooks(hooks), watched: status },
   };
 }
 
-/** How the API reads what was recorded. */
-function createHistory(
-  { eventStore, registry, queue, payloads }: Awaited<ReturnType<typeof openBase>>,
-  { channels, telemetry }: Pick<AppOptions, "channels" | "telemetry">,
-) {
-  const { reader, metrics: eventMetrics, exports, finishedJobs, failedJobs, erasure } = eventStore;
-  const { recipients } = registry;
-  const failed = failedJobs(registry.contents);
-  const charges = createRetryCharges(channels, registry);
-  const retries = new Retries({
-    queue,
-    eventStore: {
-      job: (tenantId, jobId) => reader.job(tenantId, jobId),
-      failedJobs: (tenantId, jobIds) => failed.failedJobs(tenantId, jobIds),
-    },
-    payloads: payloads.store,
-    charges,
-    clock: systemClock,
-  });
-  const common = { queue, payloads: payloads.store, charges, clock: systemClock, telemetry };
-  const reads = new CallTurns(eventLimits.historyReads, systemClock);
-  const schedule = new JobScheduler({ ...common, eventStore: eventStoreInTurn(reader, reads) });
-  const found = finishedJobs(recipients);
-  const history = erasure(recipients);
-  const { questions, statuses: processStatuses } = queue;
-  const asked = {
-    eventStore: reader,
-    eventMetrics,
-    exports,
-    finishedJobs: found,
-    history,
-    recipients,
-    questions,
-    processStatuses,
-  };
-  return { ...asked, reads, retries, schedule };
+/** What channels are opened with, as far as it depends on the stores alone. */
+function channelPorts({ queue, registry: stores, directory, ...base }: Awaited<ReturnType<typeof openBase>>) {
+  const { suppressions, reports, news, away, sweeps } = base;
+  const { registry } = stores;
+  const eventStore = base.eventStore.reader;
+  return { queue, registry, stores, directory, eventStore, suppressions, reports, news, away, sweeps };
+}
+
+function startRemovals(
+  options: AppOptions,
+  shutdown: Shutdown,
+  base: Pick<Awaited<ReturnType<typeof openBase>>, "sweeps" | "registry" | "queue" | "eventStore"> &
+    Pick<TenantRemovalPorts, "beside">,
+): void {
+  if (!base.sweeps) return;
+  const { registry, queue, beside, eventStore } = base;
+  startTenantRemovals(options, shutdown, { registry: registry.registry, queue, beside, history: eventStore.removal });
 }
 
 function createMachine(telemetry: ProcessTelemetry) {

@@ -1,5 +1,6 @@
-import { passDesk } from "../channels/wallet/pass-desk.ts";
-import { withPass } from "../channels/wallet/wallet-result.ts";
+import type { AppChannel } from "../channels/contract.ts";
+import type { JobRecord } from "../domain/jobs/job.ts";
+import type { Tenant } from "../domain/tenants/tenant.ts";
 import { eventEndpoint } from "../events/endpoints/event-endpoint.ts";
 import { explainEndpoint } from "../events/endpoints/explain-endpoint.ts";
 import { exportEndpoint } from "../events/endpoints/export-endpoint.ts";
@@ -11,6 +12,7 @@ import { operatorJobEndpoints } from "../events/endpoints/operator-job-endpoints
 import { retryEndpoints } from "../events/endpoints/retry-endpoints.ts";
 import { scheduleEndpoints } from "../events/endpoints/schedule-endpoints.ts";
 import { historyInTurn } from "../events/history-in-turn.ts";
+import { type ContentKind, shownWithPass } from "../http/content-kind.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import { createServer, type Server } from "../http/server.ts";
 import { auditEndpoint } from "../operators/audit-endpoint.ts";
@@ -22,7 +24,7 @@ import { sessionEndpoints } from "../operators/session-endpoints.ts";
 import { tenantRoomEndpoints } from "../tenants/endpoints.ts";
 import { webhookEndpoints } from "../webhooks/webhook-endpoints.ts";
 import type { ApiPorts } from "./api-ports.ts";
-import { type AppChannel, listCredentialKinds, listTemplateKinds } from "./app-channel.ts";
+import { credentialKindsOf, passOfficeOf, templateKindsOf } from "./of-channels.ts";
 
 /** Creates the HTTP side of Waybill with all endpoints, without starting it. */
 export function createApi(ports: ApiPorts, channels: readonly AppChannel[]): Server {
@@ -31,28 +33,26 @@ export function createApi(ports: ApiPorts, channels: readonly AppChannel[]): Ser
 
 /** All endpoints but those that `http` has itself: the documentation, health, readiness and metrics. */
 function listEndpoints(ports: ApiPorts, channels: readonly AppChannel[]): readonly Endpoint[] {
-  const { queue, wallet } = ports;
+  const { queue } = ports;
   // Operators do not wait behind their tenants.
   const own = { ...ports, ...historyInTurn(ports, ports.reads) };
   const names = channels.map(({ name }) => name);
-  const desk = passDesk(ports);
+  const office = passOfficeOf(channels);
+  if (office === undefined) throw new Error("no channel makes the passes that messages carry");
+  const ofChannels = { ...ports, passDesk: office.desk(ports) };
   return [
-    ...channels.flatMap((channel) => channel.endpoints({ ...ports, passDesk: desk })),
+    ...channels.flatMap((channel) => channel.endpoints(ofChannels)),
     ...scheduleEndpoints(ports),
     ...jobEndpoints({
       queue,
       eventStore: own.eventStore,
-      completeResult: (tenant, job) => withPass(wallet, tenant, job),
+      completeResult: (tenant, job) => completed(tenant, job, { ports, channels }),
     }),
     jobListEndpoint(own, names),
     explainEndpoint(own),
     ...operatorJobEndpoints(ports, names),
     jobSearchEndpoint(ports, names),
-    ...retryEndpoints(
-      ports,
-      names,
-      channels.flatMap((channel) => channel.contentKind?.(ports) ?? []),
-    ),
+    ...retryEndpoints(ports, names, contentKindsOf(ports, channels)),
     eventEndpoint(own, names),
     ...webhookEndpoints(ports, names),
     metricsEndpoint(own, names),
@@ -66,7 +66,26 @@ function listEndpoints(ports: ApiPorts, channels: readonly AppChannel[]): readon
     ...sessionEndpoints(),
     auditEndpoint(ports),
     ...overviewEndpoints(ports, names),
-    ...sandboxEndpoints({ sandbox: ports.sandbox, deviceLog: ports.passKit.log }, names),
+    ...sandboxEndpoints(ports, names),
     ...dashboardEndpoints(),
   ];
+}
+
+function contentKindsOf(ports: ApiPorts, channels: readonly AppChannel[]): readonly ContentKind[] {
+  return channels.flatMap((channel) => {
+    const kind = channel.contentKind?.(ports);
+    if (kind === undefined) return [];
+    return [channel.fillPass === undefined ? kind : shownWithPass(kind, channel.fillPass)];
+  });
+}
+
+/** The job with what its channel does not store with its result. */
+async function completed(
+  tenant: Tenant,
+  job: JobRecord,
+  { ports, channels }: { readonly ports: ApiPorts; readonly channels: readonly AppChannel[] },
+): Promise<JobRecord> {
+  let whole = job;
+  for (const channel of channels) whole = (await channel.completeResult?.(ports, tenant, whole)) ?? whole;
+  return whole;
 }

@@ -1,3 +1,4 @@
+import type { AppChannel } from "../channels/contract.ts";
 import type { Config } from "../config/config.ts";
 import { sleep } from "../domain/clock.ts";
 import { hasCode } from "../domain/has-code.ts";
@@ -6,12 +7,10 @@ import { httpOrigin, isLoopback } from "../domain/texts/host.ts";
 import type { MetricsReaders } from "../http/metrics-gate.ts";
 import { Readiness } from "../http/readiness.ts";
 import { type ServiceServer, type ServiceServerPorts, serveService } from "../http/service.ts";
+import { type ConfiguredAddress, openListener } from "../runtime/open-listener.ts";
+import type { Shutdown } from "../runtime/shutdown.ts";
 import type { ApiPorts } from "./api-ports.ts";
-import type { AppChannel } from "./app-channel.ts";
 import { createApi } from "./endpoints.ts";
-import { type ConfiguredAddress, openListener } from "./open-listener.ts";
-import type { Shutdown } from "./shutdown.ts";
-import type { PassKit } from "./wallet.ts";
 
 export interface Listening {
   readonly url: string;
@@ -21,9 +20,6 @@ export interface Listening {
   readonly adminUrl: string | null;
 }
 
-/** Serves devices, and has work to finish when it stops. */
-type Listened = ApiPorts["passKit"] & Pick<PassKit, "stop">;
-
 /** Which of the start's listeners run in this process. */
 export interface ListenerPlace {
   /** At `HOST:PORT`: this process alone, this one beside others of the start, or only others. */
@@ -32,7 +28,10 @@ export interface ListenerPlace {
   readonly hasMetrics: boolean;
 }
 
-type GivenPorts = Omit<ApiPorts, "whenDraining" | "metricsReaders" | "isAdminApart"> & { readonly passKit: Listened };
+interface GivenPorts extends Omit<ApiPorts, "whenDraining" | "metricsReaders" | "isAdminApart"> {
+  /** Finishes what the last requests began, within the time for that since `fromMs` (monotonic). */
+  drain(fromMs: number): Promise<void>;
+}
 
 interface ListenerOptions {
   readonly config: Config;
@@ -140,8 +139,7 @@ async function startMain(
     // Load balancers learn of the stop from `/ready`, and send requests here until they have.
     await sleep(ports.clock, shutdown.graceMs);
     await server.stop();
-    // Finishes what the last requests started.
-    await ports.passKit.stop(drainedFromMs);
+    await ports.drain(drainedFromMs);
   });
   const at = getMainAddress(config);
   const { url } = await openListener(at, () => server.listen({ ...at, isShared }));

@@ -8,6 +8,7 @@ import type { AwayPart, ReadinessState } from "../http/readiness.ts";
 import type { ChildProcess } from "../processes/child-process.ts";
 import { type ChildRole, listChildren, type ProcessPlan } from "../processes/process-plan.ts";
 import { Supervisor } from "../processes/supervisor.ts";
+import type { Shutdown } from "../runtime/shutdown.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
@@ -28,7 +29,6 @@ import {
   TELL_WRONG_TOKEN,
   WRONG_TOKEN,
 } from "./process-calls.ts";
-import type { Shutdown } from "./shutdown.ts";
 
 export type Role = Config["roles"][number];
 
@@ -129,7 +129,7 @@ export class MainProcess {
       },
       readiness: { look: oneAtATime(() => this.readiness(own)) },
       complaints: async (limit) => {
-        const all = [...(await this.supervisor.askAll(COMPLAINTS, limit, ASK_MS)).values(), own.log.latest(limit)];
+        const all = [...(await this.supervisor.askAll(COMPLAINTS, limit, ASK_MS)).values(), own.complaints(limit)];
         return all.flat().sort(newestFirst).slice(0, limit);
       },
       sandbox: own.inbox,

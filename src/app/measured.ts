@@ -1,14 +1,13 @@
 import type { Config } from "../config/config.ts";
 import type { QueuedChannel } from "../engine/queue/codec.ts";
 import type { RedisQueue } from "../engine/queue/redis-queue.ts";
+import { QueueMetrics } from "../operators/metrics/queue-metrics.ts";
+import { RegistryMetrics, type RegistryMetricsPorts } from "../operators/metrics/registry-metrics.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
 import type { OwnAnswers } from "./answers.ts";
 import { BackupMetrics } from "./backup-metrics.ts";
 import type { Place } from "./place.ts";
-import { QueueMetrics } from "./queue-metrics.ts";
-import { RegistryMetrics, type RegistryMetricsPorts } from "./registry-metrics.ts";
-import type { OpenWallet } from "./wallet.ts";
 
 interface Measured {
   readonly channels: readonly QueuedChannel[];
@@ -23,7 +22,7 @@ interface Measured {
 /** Updates time-dependent metrics before they are read. The main process measures queue and registry for the whole start. */
 export function measured(
   { channels, config, telemetry, place, queue, registry, webhookDeliveries }: Measured,
-  wallet: Pick<OpenWallet, "measure">,
+  opened: { measure(): void },
 ): Pick<OwnAnswers, "metricsText" | "metricsParts"> {
   const names = channels.map(({ name }) => name);
   const ports = {
@@ -40,7 +39,7 @@ export function measured(
       ? []
       : [new QueueMetrics(ports), new RegistryMetrics(ports), new BackupMetrics(ports, config)];
   const after = async <T>(read: () => Promise<T>): Promise<T> => {
-    wallet.measure();
+    opened.measure();
     await Promise.all(ofAll.map((metrics) => metrics.refresh()));
     return read();
   };

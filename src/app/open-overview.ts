@@ -1,13 +1,13 @@
+import type { AppChannel } from "../channels/contract.ts";
 import type { Config } from "../config/config.ts";
+import type { Expiring } from "../domain/channels/credentials.ts";
 import type { EventRates } from "../domain/jobs/event-store.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { RedisQueue } from "../engine/queue/redis-queue.ts";
 import type { Readiness } from "../http/readiness.ts";
 import { Overview } from "../operators/overview/overview.ts";
 import { systemClock } from "../runtime/system-clock.ts";
-import type { AppChannel } from "./app-channel.ts";
 import type { OpenRegistry } from "./open-registry.ts";
-import type { OpenWallet } from "./wallet.ts";
 
 interface OverviewOptions {
   readonly channels: readonly AppChannel[];
@@ -23,13 +23,14 @@ export function openOverview(
     eventStore,
     registry: { registry, webhookDeliveries },
     readiness,
-    wallet,
+    expiring,
   }: {
     readonly queue: RedisQueue;
     readonly eventStore: { readonly reader: EventRates };
     readonly registry: Pick<OpenRegistry, "registry" | "webhookDeliveries">;
     readonly readiness: Pick<Readiness, "look">;
-    readonly wallet: Pick<OpenWallet, "platformExpiring">;
+    /** Certificates and keys of the platform that end by themselves. */
+    expiring(): readonly Expiring[];
   },
 ): Overview {
   return new Overview({
@@ -37,7 +38,7 @@ export function openOverview(
     rates: eventStore.reader,
     registry,
     webhooks: webhookDeliveries,
-    platformExpiring: () => wallet.platformExpiring(),
+    platformExpiring: expiring,
     readiness,
     shards: config.shards,
     channels: channels.map(({ name }) => name),

@@ -1,14 +1,4 @@
-import { DomainRepository } from "../channels/email/domains/domain-repository.ts";
-import { SenderDomainRepository } from "../channels/email/domains/sender-domain-repository.ts";
-import { DeviceRepository } from "../channels/wallet/devices/device-repository.ts";
-import { GoogleClassRepository } from "../channels/wallet/google-class-repository.ts";
-import type { GoogleClassOwners } from "../channels/wallet/google-classes.ts";
-import { GoogleSaveRepository } from "../channels/wallet/google-save-repository.ts";
-import type { GoogleSaves } from "../channels/wallet/google-saves.ts";
-import type { PassRepositoryOptions } from "../channels/wallet/pass-repository.ts";
-import type { PassDevices, PassStore } from "../channels/wallet/passes.ts";
-import { PassesInTurn } from "../channels/wallet/passes-in-turn.ts";
-import type { DomainStore } from "../domain/channels/domain.ts";
+import type { AppChannel, ChannelStores, ChannelTools } from "../channels/contract.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { ContentSeal } from "../domain/content-seal.ts";
 import type { ContentStore } from "../domain/content-store.ts";
@@ -32,6 +22,7 @@ import { sqlState } from "../storage/postgres/sql-state.ts";
 import { openRecipientIndex } from "../storage/recipient-index.ts";
 import type { Registry, RegistryTools } from "../storage/registry.ts";
 import { RegistryChanges } from "../storage/registry-changes.ts";
+import { requireShards } from "../storage/require-shards.ts";
 import { requireMasterKeys } from "../storage/sealed-column.ts";
 import { plans, registryState } from "../storage/tables.ts";
 import type { Vault } from "../storage/vault.ts";
@@ -43,13 +34,7 @@ import { TenantSource } from "../tenants/tenant-source.ts";
 import { DeliveryRepository } from "../webhooks/delivery-repository.ts";
 import { webhookRegistry } from "../webhooks/endpoints.ts";
 import { NewsRepository } from "../webhooks/news-repository.ts";
-import {
-  type AppChannel,
-  joinTenantParts,
-  listCredentialKinds,
-  listSealedColumns,
-  listTemplateKinds,
-} from "./app-channel.ts";
+import { credentialKindsOf, sealedColumnsOf, templateKindsOf, tenantPartOf } from "./of-channels.ts";
 
 export interface RegistryOptions {
   readonly channels: readonly AppChannel[];
@@ -67,14 +52,8 @@ export interface RegistryOptions {
   readonly telemetry: Telemetry;
 }
 
-export interface OpenRegistry {
+export interface OpenRegistry extends ChannelStores {
   readonly registry: Registry;
-  readonly domains: DomainStore;
-  readonly senderDomain: SenderDomainRepository;
-  readonly passes: PassStore;
-  readonly devices: PassDevices;
-  readonly googleClasses: GoogleClassOwners;
-  readonly googleSaves: GoogleSaves;
   readonly payloads: PayloadStore;
   /** Files that jobs send. */
   readonly jobContents: ContentStore;
@@ -114,9 +93,10 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
 
   const source = new TenantSource({ database, vault, clock, channels: joinTenantParts(options.channels) });
   const onKeyUse = (keyId: string) => keyUses.note(keyId);
+  const followers: (() => Promise<void>)[] = [];
   const onOperators = async (): Promise<void> => {
     await operators.refresh();
-    await senderDomain.refresh();
+    for (const refresh of followers) await refresh();
   };
   const heard = { feed, onOperators, onKeyUse };
   const snapshots: TenantSnapshots = new TenantSnapshots({ source, version, ...heard, clock, telemetry });
@@ -132,24 +112,22 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
     // Other processes notice at their next poll, and this one if it cannot read at once.
     async onOperators() {
       await operators.takeChange();
-      await senderDomain.refresh().catch(() => {});
+      for (const refresh of followers) await refresh().catch(() => {});
     },
   });
-  const ofSender = { database, changes, vault, clock, domain: options.senderDomain };
-  const senderDomain: SenderDomainRepository = new SenderDomainRepository(ofSender);
   const accounts = new OperatorRepository({ database, changes, clock, random });
   const { operators, operatorUses }: Tokens = operatorTokens(accounts, snapshots, { clock, telemetry });
-  await onOperators();
   const keys = new KeyRepository({ database, changes, clock, random });
   const keyUses = new LastUses({ write: (uses) => keys.noteUses(uses), clock, telemetry });
   const kinds = listCredentialKinds(options.channels);
   const credentials = new CredentialRepository({ database, changes, vault, clock, kinds });
   const tools = { database, changes, vault, credentials, recipients, clock, random };
+  const ofChannels = { ...tools, telemetry, senderDomain: options.senderDomain };
+  const stores = storesOf(options, { ...ofChannels, follow: (refresh) => followers.push(refresh) });
+  await onOperators();
   return {
-    registry: createRegistry(options, tools),
-    domains: new DomainRepository(tools),
-    senderDomain,
-    ...createWallet({ ...tools, telemetry }),
+    registry: registryOf(options, tools),
+    ...stores,
     payloads: new PayloadRepository(database),
     jobContents: new ContentRepository(database),
     webhookDeliveries: new DeliveryRepository(tools),
@@ -162,17 +140,6 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
     contents,
     probe: { name: "registry", check: () => database.read(async (db) => void (await db.select().from(registryState))) },
     ...together([snapshots, operatorUses, keyUses]),
-  };
-}
-
-function createWallet(tools: Omit<PassRepositoryOptions, "devices">) {
-  const { database, clock } = tools;
-  const devices = new DeviceRepository(database, clock);
-  return {
-    passes: new PassesInTurn({ ...tools, devices }),
-    devices,
-    googleClasses: new GoogleClassRepository(database, clock),
-    googleSaves: new GoogleSaveRepository(database, clock),
   };
 }
 
@@ -220,6 +187,11 @@ function createRegistry({ channels, shards }: RegistryOptions, tools: RegistryTo
   return Object.assign(ofTenants, ofWebhooks, ...channels.map((channel) => channel.registry?.(tools))) as Registry;
 }
 
+function storesOf({ channels }: RegistryOptions, tools: ChannelTools): ChannelStores {
+  // Each member of the type is a listed channel's.
+  return Object.assign({}, ...channels.map((channel) => channel.stores?.(tools))) as ChannelStores;
+}
+
 /** Initializes a new registry or checks an existing one, and returns its version. */
 async function prepare(database: Database, shards: number): Promise<number> {
   try {
@@ -237,13 +209,4 @@ async function prepare(database: Database, shards: number): Promise<number> {
     const isTableMissing = sqlState(error).state === "42P01";
     throw isTableMissing ? new ConfigurationError("The database has no current schema: run `waybill migrate`.") : error;
   }
-}
-
-/** The registry's state; null: it is new. Throws `ConfigurationError` if it was created with another number of shards. */
-export async function requireShards(db: AnyDb, shards: number) {
-  const [state = null] = await db.select().from(registryState);
-  if (state === null || state.shards === shards) return state;
-  throw new ConfigurationError(
-    `SHARDS is ${shards}, but the data was created with ${state.shards} and cannot change: set SHARDS=${state.shards}.`,
-  );
 }

@@ -1,9 +1,13 @@
 import { statfsSync } from "node:fs";
+import { checkStart } from "../belonging/start-checks.ts";
+import { StoreMarks } from "../belonging/store-marks.ts";
+import type { AppChannel } from "../channels/contract.ts";
 import type { Config } from "../config/config.ts";
 import type { Calls } from "../domain/calls.ts";
 import type { ClickHouseAddress } from "../domain/jobs/event-store.ts";
 import type { RedisAddress } from "../engine/queue/connection.ts";
 import { RedisQueue } from "../engine/queue/redis-queue.ts";
+import type { Shutdown } from "../runtime/shutdown.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
@@ -13,10 +17,6 @@ import { FolderLock } from "../storage/folder-lock.ts";
 import { Database, type OpenDatabase } from "../storage/postgres/database.ts";
 import type { EmbeddedPostgres } from "../storage/postgres/pglite.ts";
 import { Upkeep, type UpkeepOptions } from "../storage/upkeep.ts";
-import type { AppChannel } from "./app-channel.ts";
-import type { Shutdown } from "./shutdown.ts";
-import { checkStart } from "./start-checks.ts";
-import { StoreMarks } from "./store-marks.ts";
 import {
   hasEmbeddedStore,
   joinDatabase,

@@ -1,13 +1,13 @@
+import type { ChannelPorts } from "../channels/contract.ts";
 import type { Config } from "../config/config.ts";
 import type { Calls } from "../domain/calls.ts";
 import type { ProcessPlan } from "../processes/process-plan.ts";
+import type { Shutdown } from "../runtime/shutdown.ts";
 import { type Answers, answersAlone, answersOfChild, type OwnAnswers } from "./answers.ts";
 import type { ListenerPlace } from "./listener.ts";
 import type { MainProcess, Role } from "./main-process.ts";
 import { joinStores, type MainStores, openStores, type StoresOptions } from "./open-stores.ts";
 import type { ChildOrder, Peers } from "./process-calls.ts";
-import type { ProvidersPorts } from "./providers.ts";
-import type { Shutdown } from "./shutdown.ts";
 
 /** Which process of a start this is. */
 export type Place =
@@ -58,7 +58,7 @@ export function deliveryAt(
   place: Place,
   config: Config,
   { dispatcher }: Peers,
-): Pick<ProvidersPorts, "delivers" | "dispatchers"> {
+): Pick<ChannelPorts, "delivers" | "dispatchers"> {
   const roles = place.kind === "main" && config.providers === "live" ? place.plan.mainRoles : config.roles;
   return { delivers: roles.includes("dispatcher"), dispatchers: Math.max(1, dispatcher) };
 }

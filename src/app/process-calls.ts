@@ -1,8 +1,7 @@
-import type { DeviceComplaint } from "../channels/wallet/devices/device-log.ts";
 import type { Config } from "../config/config.ts";
 import { callName } from "../domain/calls.ts";
 import type { ClickHouseAddress } from "../domain/jobs/event-store.ts";
-import type { SandboxMessage } from "../domain/jobs/report.ts";
+import type { DeviceComplaint, SandboxMessage } from "../domain/jobs/report.ts";
 import type { RedisAddress } from "../engine/queue/connection.ts";
 import type { ReadinessState } from "../http/readiness.ts";
 import type { MetricsParts } from "../runtime/telemetry/summed-metrics.ts";

@@ -1,5 +1,6 @@
 import { uptime } from "node:os";
 import { join } from "node:path";
+import type { AppChannel } from "../channels/contract.ts";
 import type { Config } from "../config/config.ts";
 import type { Calls } from "../domain/calls.ts";
 import { type Clock, sleep } from "../domain/clock.ts";
@@ -43,7 +44,6 @@ import { type EmbeddedPostgres, openPglite } from "../storage/postgres/pglite.ts
 import { openRemotePglite } from "../storage/postgres/remote-pglite.ts";
 import { startRedisChild } from "../storage/redis/redis-child.ts";
 import { beginFolder } from "../storage/unfinished-folder.ts";
-import type { AppChannel } from "./app-channel.ts";
 
 const REGISTRY = "the registry (PostgreSQL)";
 const EVENT_STORE = "the event store (ClickHouse)";

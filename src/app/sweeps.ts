@@ -1,31 +1,18 @@
-import { PassSweep, type PassSweepPorts } from "../channels/wallet/pass-sweep.ts";
+import type { AppChannel } from "../channels/contract.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { RedisQueue } from "../engine/queue/redis-queue.ts";
 import { AgreedTime } from "../runtime/agreed-time.ts";
+import type { Shutdown } from "../runtime/shutdown.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import { type TenantRemovalPorts, TenantRemovals } from "../tenants/tenant-removal.ts";
 import { UsageCounter } from "../tenants/usage-counter.ts";
-import type { AppChannel } from "./app-channel.ts";
 import type { OpenRegistry } from "./open-registry.ts";
-import type { Shutdown } from "./shutdown.ts";
 import type { OpenEventStore } from "./stores.ts";
 
 interface SweepOptions {
   readonly channels: readonly AppChannel[];
   readonly telemetry: Telemetry;
-}
-
-export function startPassSweep(
-  { telemetry }: SweepOptions,
-  shutdown: Shutdown,
-  ports: Omit<PassSweepPorts, "clock" | "random" | "telemetry">,
-): void {
-  shutdown.start(
-    "history",
-    "pass sweep",
-    new PassSweep({ ...ports, clock: systemClock, random: systemRandom, telemetry }),
-  );
 }
 
 /** Removes what is too old, by a time on which all clocks agree. */
@@ -50,7 +37,7 @@ export function startOldSweeps(
 export function startTenantRemovals(
   { channels, telemetry }: SweepOptions,
   shutdown: Shutdown,
-  ports: Pick<TenantRemovalPorts, "registry" | "devices" | "queue" | "history">,
+  ports: Pick<TenantRemovalPorts, "registry" | "beside" | "queue" | "history">,
 ): void {
   const names = channels.map(({ name }) => name);
   const removals = new TenantRemovals({

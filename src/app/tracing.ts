@@ -1,11 +1,11 @@
 import type { Config } from "../config/config.ts";
 import type { Tracer } from "../domain/tracing.ts";
+import type { Shutdown } from "../runtime/shutdown.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import { OtlpExporter } from "../runtime/telemetry/otlp-exporter.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
 import { SampledTracer, type Sampler } from "../runtime/telemetry/tracer.ts";
-import type { Shutdown } from "./shutdown.ts";
 
 interface TracingOptions {
   readonly config: Config;

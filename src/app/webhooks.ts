@@ -4,6 +4,7 @@ import type { Telemetry } from "../domain/telemetry.ts";
 import type { Operator } from "../domain/tenants/operator.ts";
 import type { ChangeFeed } from "../domain/tenants/tenant.ts";
 import type { TenantNewsDesk } from "../domain/tenants/tenant-news.ts";
+import { outboundGuard } from "../runtime/network-guard.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import { WebhookClient } from "../runtime/webhook-client.ts";
@@ -13,7 +14,6 @@ import type { WebhookEndpointPorts } from "../webhooks/webhook-endpoints.ts";
 import { WebhookSender } from "../webhooks/webhook-sender.ts";
 import { WebhookTests } from "../webhooks/webhook-tests.ts";
 import type { OpenRegistry } from "./open-registry.ts";
-import { outboundGuard } from "./outbound-guard.ts";
 
 interface WebhookContext {
   readonly config: Config;

@@ -1,7 +1,5 @@
 import { existsSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { NOT_EMBEDDED, type PreparedCut } from "../app/backup-task.ts";
-import { runningStart } from "../app/control-socket.ts";
 import type { Config } from "../config/config.ts";
 import { ConfigurationError } from "../domain/errors.ts";
 import { saidBy } from "../domain/tenants/said-by.ts";
@@ -12,6 +10,8 @@ import { type Entry, listEntries, type Part } from "../storage/backup/parts.ts";
 import { removeStaging } from "../storage/backup/running-cut.ts";
 import { FolderLock } from "../storage/folder-lock.ts";
 import { endOrphans } from "../storage/redis/redis-recovery.ts";
+import { NOT_EMBEDDED, type PreparedCut } from "../tasks/backup-task.ts";
+import { runningStart } from "../tasks/control-socket.ts";
 import { UsageError } from "./command-line.ts";
 
 export interface BackupOptions {

@@ -1,18 +1,10 @@
-import { constants } from "node:fs";
-import { access } from "node:fs/promises";
 import { connect } from "node:net";
-import { platformApple, realPushUrl } from "../app/apple.ts";
 import { CHANNELS } from "../app/channels.ts";
-import { resolveNameServers } from "../app/email.ts";
-import { realGoogleUrls } from "../app/google.ts";
-import { requireShards } from "../app/open-registry.ts";
-import { checkFitness, foreignKey, masterKeyIds } from "../app/start-checks.ts";
-import { eventStoreSays, problemBetween, registrySays, type StoreSays } from "../app/store-belongings.ts";
 import { hasEmbeddedStore, openDatabase, openEventStore } from "../app/stores.ts";
-import { realWhatsappUrl } from "../app/whatsapp.ts";
-import { permitsNfc } from "../channels/wallet/apple/check-apple-signer.ts";
+import { fitnessOf, foreignKey, masterKeyIds } from "../belonging/start-checks.ts";
+import { eventStoreSays, problemBetween, registrySays, type StoreSays } from "../belonging/store-belongings.ts";
+import type { Reach } from "../channels/contract.ts";
 import type { Config } from "../config/config.ts";
-import { parseSmtpUrl } from "../domain/channels/smtp-url.ts";
 import { ConfigurationError } from "../domain/errors.ts";
 import { toSocketAddress } from "../domain/texts/host.ts";
 import { foreignFormat, QUEUE_FORMAT } from "../engine/queue/format.ts";
@@ -24,6 +16,7 @@ import { chdbLibrary } from "../storage/clickhouse/chdb-library.ts";
 import { FolderInUseError, FolderLock } from "../storage/folder-lock.ts";
 import { requireSchema } from "../storage/postgres/migrate.ts";
 import { readIdentity } from "../storage/registry-identity.ts";
+import { requireShards } from "../storage/require-shards.ts";
 
 const TRY_MS = 5_000;
 const EXIT_FAILURE = 1;
@@ -52,18 +45,9 @@ export async function check(config: Config): Promise<number> {
 
 /** Returns the parts that messages pass through, each with its test. */
 export function providerParts(config: Config): Readonly<Record<string, () => Promise<string>>> {
-  return {
-    "mail server": () => tryMailServer(config),
-    "spam filter": () => trySpamFilter(config),
-    "mail log": () => tryMailLog(config),
-    "name servers": async () => (await resolveNameServers(config)).join(", "),
-    WhatsApp: () => tryProvider(realWhatsappUrl(config)),
-    "Google Wallet": () => tryProvider(realGoogleUrls(config).apiUrl),
-    "Google tokens": () => tryProvider(realGoogleUrls(config).tokenUrl),
-    "Apple passes": () => tryApple(config),
-    "Apple push": () => tryProvider(realPushUrl(config)),
-    traces: async () => (config.tracesUrl === null ? "not exported" : tryUrl(config.tracesUrl)),
-  };
+  const ofChannels = CHANNELS.flatMap((channel) => Object.entries(channel.checks?.(config, reach) ?? {}));
+  const traces = async () => (config.tracesUrl === null ? "not exported" : reach(config.tracesUrl));
+  return { ...Object.fromEntries(ofChannels), traces };
 }
 
 async function tryOut(name: string, attempt: () => Promise<string>): Promise<Verdict> {
@@ -80,32 +64,11 @@ async function tryOut(name: string, attempt: () => Promise<string>): Promise<Ver
   }
 }
 
-async function tryMailServer({ smtpUrl }: Config): Promise<string> {
-  if (smtpUrl === null) return "sandbox";
-  const server = parseSmtpUrl(smtpUrl);
-  if (server === null) throw new Error("SMTP_URL is no address of a mail server");
-  return takesConnections({ host: server.host, port: server.port });
-}
-
-async function trySpamFilter({ spamFilter }: Config): Promise<string> {
-  if (spamFilter === "off" || spamFilter === "builtin") return spamFilter;
-  return tryUrl(spamFilter);
-}
-
-async function tryMailLog({ mailLog }: Config): Promise<string> {
-  if (mailLog === null) return "not followed";
-  await access(mailLog, constants.R_OK);
-  return `${mailLog} can be read`;
-}
-
-/** Checks that the host is reachable. Only a message shows whether it accepts the credentials. */
-async function tryProvider(url: string | null): Promise<string> {
-  return url === null ? "sandbox" : tryUrl(url);
-}
-
-function tryUrl(url: string): Promise<string> {
-  return takesConnections(toSocketAddress(new URL(url)));
-}
+/** Only a message shows whether whoever is there takes the credentials. */
+const reach: Reach = async (at) => {
+  if (at === null) return "sandbox";
+  return takesConnections(typeof at === "string" ? toSocketAddress(new URL(at)) : at);
+};
 
 async function takesConnections(at: { readonly host: string; readonly port: number }): Promise<string> {
   await new Promise<void>((resolve, reject) => {
@@ -116,22 +79,6 @@ async function takesConnections(at: { readonly host: string; readonly port: numb
     socket.on("error", reject);
   });
   return "takes connections";
-}
-
-/** Reads the certificate. Only a push shows whether Apple still accepts it. */
-async function tryApple(config: Config): Promise<string> {
-  const isLive = config.providers === "live";
-  const isReached = !isLive || config.publicUrl?.startsWith("https:") === true;
-  const unreached =
-    "PUBLIC_URL is not https: Apple's devices ask for updates over https alone, so that no pass would ever change";
-  if (config.appleCertificate === null) {
-    if (!isLive) return "sandbox";
-    return `tenants' own credentials only${isReached ? "" : `\nWARNING, ${unreached}`}`;
-  }
-  const signer = await platformApple(config);
-  if (!isReached) throw new ConfigurationError(unreached);
-  const nfc = signer !== null && permitsNfc(signer) ? "with nfc, too" : "and may not sign passes with nfc";
-  return `the certificate is in order, ${nfc}`;
 }
 
 function tryFolder(config: Config): string {

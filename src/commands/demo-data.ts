@@ -1,11 +1,11 @@
 import { CHANNELS } from "../app/channels.ts";
-import { runningStart } from "../app/control-socket.ts";
-import { type DemoRequest, writeDemoData } from "../app/demo-data.ts";
 import { hasEmbeddedStore, openEventStore } from "../app/stores.ts";
 import type { Config } from "../config/config.ts";
+import { type DemoRequest, writeDemoData } from "../demo/demo-data.ts";
 import { eventsKeptUntilMs } from "../events/schema/retention.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { FolderLock } from "../storage/folder-lock.ts";
+import { runningStart } from "../tasks/control-socket.ts";
 import { processTelemetry, UsageError } from "./command-line.ts";
 import { withRegistry } from "./with-registry.ts";
 

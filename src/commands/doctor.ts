@@ -1,10 +1,10 @@
 import { CHANNELS } from "../app/channels.ts";
-import { runningStart } from "../app/control-socket.ts";
-import { examine, type Finding, lookAt } from "../app/doctor.ts";
 import { hasEmbeddedStore, openDatabase, openEventStore } from "../app/stores.ts";
 import type { Config } from "../config/config.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
+import { runningStart } from "../tasks/control-socket.ts";
+import { examine, type Finding, lookAt } from "../tasks/doctor.ts";
 import { providerParts } from "./check.ts";
 import { called } from "./command-line.ts";
 

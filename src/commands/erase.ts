@@ -1,12 +1,12 @@
 import { CHANNELS } from "../app/channels.ts";
-import { runningStart } from "../app/control-socket.ts";
-import { type EraseRequest, eraseForCommand } from "../app/erase.ts";
 import { hasEmbeddedStore, openEventStore } from "../app/stores.ts";
 import type { Config } from "../config/config.ts";
 import type { Json } from "../domain/texts/json.ts";
 import { RedisQueue } from "../engine/queue/redis-queue.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
+import { runningStart } from "../tasks/control-socket.ts";
+import { type EraseRequest, eraseForCommand } from "../tasks/erase.ts";
 import { processTelemetry, UsageError } from "./command-line.ts";
 import { withRegistry } from "./with-registry.ts";
 

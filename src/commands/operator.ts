@@ -1,9 +1,9 @@
-import type { Creation } from "../app/command-line-operator.ts";
-import { runningStart } from "../app/control-socket.ts";
 import type { Config } from "../config/config.ts";
 import { PERMISSIONS, type Permission, TENANT_ID } from "../domain/tenants/tenant.ts";
 import type { Json } from "../domain/texts/json.ts";
 import { FolderLock } from "../storage/folder-lock.ts";
+import type { Creation } from "../tasks/command-line-operator.ts";
+import { runningStart } from "../tasks/control-socket.ts";
 import type { NewTenant } from "../tenants/registry.ts";
 import { UsageError } from "./command-line.ts";
 
@@ -89,7 +89,7 @@ async function createAt(config: Config, creation: Creation): Promise<unknown> {
 
 async function createHere(config: Config, creation: Creation): Promise<unknown> {
   const [{ create }, { withRegistry }] = await Promise.all([
-    import("../app/command-line-operator.ts"),
+    import("../tasks/command-line-operator.ts"),
     import("./with-registry.ts"),
   ]);
   return withRegistry(config, (registry) => create(registry, creation));

@@ -1,7 +1,6 @@
 import { existsSync, readdirSync, rmdirSync, statSync } from "node:fs";
 import { mkdir, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { openRestoredFolder } from "../app/restored-folder.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
 import { BackupError, extractBackup, type Manifest, verifyBackup } from "../storage/backup/archive.ts";
@@ -9,6 +8,7 @@ import { PARTS } from "../storage/backup/parts.ts";
 import { onDisk, treeOnDisk } from "../storage/on-disk.ts";
 import { NAMES, shownBytes } from "./backup.ts";
 import { UsageError } from "./command-line.ts";
+import { openRestoredFolder } from "./restored-folder.ts";
 
 export interface RestoreOptions {
   /** A backup, or a folder of backups, of which the newest is taken. */

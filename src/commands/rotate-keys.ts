@@ -1,10 +1,10 @@
-import { runningStart } from "../app/control-socket.ts";
-import { type Rotation, rotateKeys } from "../app/rotate-keys.ts";
-import { masterKeyIds } from "../app/start-checks.ts";
 import { openDatabase } from "../app/stores.ts";
+import { masterKeyIds } from "../belonging/start-checks.ts";
 import type { Config } from "../config/config.ts";
 import { FolderLock } from "../storage/folder-lock.ts";
 import { requireSchema } from "../storage/postgres/migrate.ts";
+import { runningStart } from "../tasks/control-socket.ts";
+import { type Rotation, rotateKeys } from "../tasks/rotate-keys.ts";
 
 const EXIT_FAILURE = 1;
 

@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import { type App, startApp } from "../app/app.ts";
 import { CHANNELS } from "../app/channels.ts";
-import type { DemoTenant } from "../app/demo-tenant.ts";
 import type { Place } from "../app/place.ts";
 import { hasEmbeddedStore } from "../app/stores.ts";
 import { type Config, doubtsAbout } from "../config/config.ts";
 import { SETTINGS } from "../config/settings.ts";
+import type { DemoTenant } from "../demo/demo-tenant.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { availableCores } from "../processes/available-cores.ts";
 import { listChildren, PROCESSES_MAX_DEFAULT, planProcesses } from "../processes/process-plan.ts";

@@ -1,4 +1,5 @@
 import type { TObject } from "@sinclair/typebox";
+import { type PassFiller, parseCarrier, valuesBefore } from "../domain/channels/carried-pass.ts";
 import type { ChannelName } from "../domain/jobs/job.ts";
 import type { Tenant } from "../domain/tenants/tenant.ts";
 import type { Json } from "../domain/texts/json.ts";
@@ -14,4 +15,17 @@ export interface ContentKind {
    * `UnavailableError`.
    */
   show(tenant: Tenant, payload: string): Promise<object | null>;
+}
+
+/** What operators see of a message that carries a pass: its own content, with values like those of the pass. */
+export function shownWithPass(kind: ContentKind, fill: PassFiller): ContentKind {
+  return {
+    ...kind,
+    show(tenant, payload) {
+      const carrier = parseCarrier(payload);
+      if (carrier === null) return kind.show(tenant, payload);
+      const sample = { values: valuesBefore(carrier.pass), file: null };
+      return kind.show(tenant, JSON.stringify(fill(carrier.message, sample)));
+    },
+  };
 }

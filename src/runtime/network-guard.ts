@@ -104,3 +104,14 @@ function buildBlockList(networks: readonly string[]): BlockList {
   }
   return list;
 }
+
+/** The addresses that tenants may make us connect to. With the sandbox, nothing leaves the machine. */
+export function outboundGuard({
+  outboundAllow,
+  providers,
+}: {
+  readonly outboundAllow: readonly string[] | null;
+  readonly providers: "live" | "sandbox";
+}): OutboundGuard {
+  return new NetworkGuard({ allow: outboundAllow ?? [], publicAllowed: providers === "live" });
+}

@@ -8,8 +8,8 @@ import type { LeavingTenant, TenantRegistry } from "./registry.ts";
 
 export interface TenantRemovalPorts extends RuntimePorts {
   readonly registry: Pick<TenantRegistry, "leavingTenants" | "removeOfTenant" | "tenantRemoved">;
-  /** The registrations of people's devices. */
-  readonly devices: Pick<TenantRegistry, "removeOfTenant">;
+  /** What channels have of it outside the registry. */
+  readonly beside: Pick<TenantRegistry, "removeOfTenant">;
   readonly queue: TenantQueueRemoval & Purging;
   readonly history: TenantHistory;
   readonly channels: readonly ChannelName[];
@@ -25,11 +25,11 @@ const SETTLED_MS = 60_000;
 /**
  * Removes the data of deleted tenants.
  *
- * R1. The queue comes first: its jobs fail by themselves, because their tenant is gone, and refund their charges. Then
- *     follow devices, whose rows name no tenant and are found by its passes, the registry, the history, and last the mark of
- *     the removal. These steps wait until its last event is in the history, which is removed once.
- * R2. Every step checks what is left and is safe to repeat: the process may die at any point, and several may work at the
- *     same time.
+ * R1. The queue comes first: its jobs fail by themselves, because their tenant is gone, and give back what they took. Then
+ *     what channels have beside the registry (rows of devices name no tenant, and are found by its passes), the registry and the history, and last the mark that says so.
+ *     They wait for its last event to be in the history, which is removed once and for all.
+ * R2. Every step looks at what is left and is safe to repeat: a process that dies here loses nothing, and several may work at
+ *     the same time.
  */
 export class TenantRemovals extends Sweep {
   constructor(private readonly ports: TenantRemovalPorts) {
@@ -47,7 +47,7 @@ export class TenantRemovals extends Sweep {
   }
 
   private async remove(leaving: LeavingTenant): Promise<void> {
-    const { registry, devices, queue, history, channels, clock, telemetry } = this.ports;
+    const { registry, beside, queue, history, channels, clock, telemetry } = this.ports;
     const { tenantId, shard, deletedAtMs } = leaving;
     const tenant = { tenantId, shard };
     if ((await queue.unfinishedJobs(tenant)) > 0) {
@@ -58,7 +58,7 @@ export class TenantRemovals extends Sweep {
     if (clock.nowMs() - deletedAtMs < SETTLED_MS) return;
     // This waits however long the recorder is unavailable.
     if (await queue.hasUnrecorded(tenant)) return;
-    for (const its of [devices, registry]) {
+    for (const its of [beside, registry]) {
       for (let pieces = 0; !(await its.removeOfTenant(tenantId)); pieces += 1) if (pieces >= PIECES_MAX) return;
     }
     if (!(await history.removeHistory(tenantId))) return;

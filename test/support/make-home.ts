@@ -1,8 +1,8 @@
 import { sql } from "drizzle-orm";
-import { platformApple } from "../../src/app/apple.ts";
 import { CHANNELS } from "../../src/app/channels.ts";
-import { platformGoogle } from "../../src/app/google.ts";
 import { openDatabase, openEventStore } from "../../src/app/stores.ts";
+import { platformApple } from "../../src/channels/wallet/wiring/apple.ts";
+import { platformGoogle } from "../../src/channels/wallet/wiring/google.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { connectClickHouse } from "../../src/events/clickhouse.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { eq } from "drizzle-orm";
 import type { OpenRegistry } from "../../src/app/open-registry.ts";
-import { RegistryMetrics } from "../../src/app/registry-metrics.ts";
 import type { Series } from "../../src/domain/telemetry.ts";
+import { RegistryMetrics } from "../../src/operators/metrics/registry-metrics.ts";
 import { keys } from "../../src/tenants/tables.ts";
 import { must } from "../support/must.ts";
 import { openRegistryDatabase, type RegistryDatabase } from "../support/registry-database.ts";

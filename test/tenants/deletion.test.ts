@@ -49,7 +49,7 @@ function removals(changes: Partial<ConstructorParameters<typeof TenantRemovals>[
   const clock: Clock = { ...systemClock, nowMs: () => Date.now() + 61_000 };
   const work = new TenantRemovals({
     registry: front.registry,
-    devices,
+    beside: devices,
     queue: {
       unfinishedJobs: (tenant) => front.queue.unfinishedJobs(tenant),
       hastenParked: async ({ tenantId }) => hastened.push(tenantId),

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { AwayParts } from "../../src/app/away-parts.ts";
+import { AwayParts } from "../../src/http/away-parts.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 
 const open = { state: "open", why: "it refused the connection: 421 no", waitingJobs: 1 } as const;

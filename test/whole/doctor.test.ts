@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { Redis } from "ioredis";
-import type { Finding } from "../../src/app/doctor.ts";
+import type { Finding } from "../../src/tasks/doctor.ts";
 import { runCommand } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { useWaybill } from "../support/use-waybill.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { SMTPServer } from "smtp-server";
-import { issueCertificate, SUBJECT } from "../../src/channels/wallet/sandbox/certificate-authority.ts";
+import { issueCertificate, SUBJECT } from "../../src/runtime/certificates/certificate-authority.ts";
 import { CANARY_SECRET, type Canary, startCanary } from "../support/canary.ts";
 import { DnsServer } from "../support/dns-server.ts";
 import { type SmtpSink, startSmtpSink } from "../support/smtp-sink.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { Shutdown } from "../../src/app/shutdown.ts";
+import { Shutdown } from "../../src/runtime/shutdown.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 
 test("what is started is also stopped, in its stage", async () => {

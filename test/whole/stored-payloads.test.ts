@@ -1,8 +1,9 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import { PayloadRoom, ROOM_BYTES, ROOM_WAIT_MS, SHARE_BYTES, StoredPayloads } from "../../src/app/stored-payloads.ts";
 import type { Channel } from "../../src/domain/channels/channel.ts";
 import { UnavailableError } from "../../src/domain/errors.ts";
 import type { QueuedJob } from "../../src/domain/jobs/job.ts";
+import { PayloadRoom, ROOM_BYTES, ROOM_WAIT_MS, SHARE_BYTES } from "../../src/engine/channels/payload-room.ts";
+import { StoredPayloads } from "../../src/engine/channels/stored-payloads.ts";
 import { nameOfPayload } from "../../src/http/sending/accept-job.ts";
 import { MemoryPayloads } from "../http/support/memory-payloads.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
@@ -42,7 +43,7 @@ beforeEach(async () => {
     seen.push(job);
     return { kind: "delivered", result: {} };
   });
-  channel = new StoredPayloads({ store, room: new PayloadRoom(clock), telemetry }).over(inner);
+  channel = new StoredPayloads({ nameOf: nameOfPayload, store, room: new PayloadRoom(clock), telemetry }).over(inner);
   await store.put(JOB, PAYLOAD);
 });
 
@@ -62,7 +63,9 @@ describe("a job whose payload is stored outside the queue", () => {
         return null;
       },
     });
-    const both = new StoredPayloads({ store, room: new PayloadRoom(clock), telemetry }).over(inner);
+    const both = new StoredPayloads({ nameOf: nameOfPayload, store, room: new PayloadRoom(clock), telemetry }).over(
+      inner,
+    );
     expect(await both.screen?.(JOB, aTenant(), NEVER)).toBeNull();
     expect(seen).toEqual([{ ...JOB, payload: TEXT }]);
   });
@@ -98,7 +101,7 @@ describe("a job whose payload is stored outside the queue", () => {
     const room = new PayloadRoom(clock);
     const events: string[] = [];
     const inner = new RecordingChannel(() => ({ kind: "delivered", result: {} }));
-    const over = new StoredPayloads({ store, room, telemetry }).over(inner);
+    const over = new StoredPayloads({ nameOf: nameOfPayload, store, room, telemetry }).over(inner);
     await room.take("other", ROOM_BYTES, NEVER);
     const delivery = over.deliver(JOB, aTenant(), NEVER, () => events.push("handed over"));
     await clock.advance(ROOM_WAIT_MS - 1);
@@ -193,7 +196,7 @@ describe("room for large payloads", () => {
   test("is freed whatever the delivery's outcome", async () => {
     const room = new PayloadRoom(clock);
     const broken = new RecordingChannel(() => Promise.reject(new Error("a mistake of ours")));
-    const over = new StoredPayloads({ store, room, telemetry }).over(broken);
+    const over = new StoredPayloads({ nameOf: nameOfPayload, store, room, telemetry }).over(broken);
     await expect(over.deliver(JOB, aTenant(), NEVER)).rejects.toThrow("a mistake of ours");
     await store.remove(JOB);
     await over.deliver(JOB, aTenant(), NEVER);

@@ -1,4 +1,3 @@
-import type { PlatformCredentials } from "../../domain/channels/platform.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { JobIds } from "../../domain/ids.ts";
 import type { Random } from "../../domain/random.ts";
@@ -16,6 +15,7 @@ import { googleClassEndpoints } from "./google-class-endpoints.ts";
 import { walletLimits } from "./limits.ts";
 import { passEndpoints } from "./pass-endpoints.ts";
 import { passFileEndpoint, passLinkEndpoint } from "./pass-file-endpoint.ts";
+import type { WalletPlatform } from "./platform.ts";
 import type { WalletPorts } from "./ports.ts";
 import { type SendWalletPorts, sendWalletEndpoints } from "./send-endpoints.ts";
 import { type WalletWebhookPorts, walletWebhookEndpoint } from "./webhook-endpoint.ts";
@@ -27,7 +27,7 @@ export interface WalletEndpointPorts {
   readonly passKit: PassKitPorts;
   readonly registry: SendWalletPorts["registry"] & WalletCredentialPorts["registry"] & WalletWebhookPorts["registry"];
   /** Provider credentials for tenants without their own. */
-  readonly platform: PlatformCredentials;
+  readonly platform: WalletPlatform;
   readonly queue: SendWalletPorts["queue"];
   readonly clock: Clock;
   readonly random: Random;

@@ -1,5 +1,4 @@
 import { Type } from "@sinclair/typebox";
-import { type PlatformCredentials, resolveGoogleIssuer } from "../../domain/channels/platform.ts";
 import { GOOGLE_KINDS } from "../../domain/channels/wallet.ts";
 import type { Tenant } from "../../domain/tenants/tenant.ts";
 import type { JsonObject } from "../../domain/texts/json.ts";
@@ -10,6 +9,7 @@ import { pathText } from "../../http/parameters.ts";
 import { enumSchema } from "../../http/schemas.ts";
 import type { GoogleClassAnswer, GoogleClasses } from "./google-classes.ts";
 import { walletLimits } from "./limits.ts";
+import { resolveGoogleIssuer, type WalletPlatform } from "./platform.ts";
 import { missingCredentials, orRefuse, unusable } from "./refusals.ts";
 import {
   acceptGoogleClass,
@@ -22,7 +22,7 @@ import { GoogleClass, GoogleClassUpdate, NewGoogleClass } from "./request/google
 export interface GoogleClassEndpointPorts {
   readonly wallet: { readonly classes: Pick<GoogleClasses, "create" | "change" | "read"> };
   /** Provider credentials for tenants without their own. */
-  readonly platform: PlatformCredentials;
+  readonly platform: WalletPlatform;
 }
 
 const GoogleClassChange = Type.Object(

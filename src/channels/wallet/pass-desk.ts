@@ -1,9 +1,9 @@
-import { resolveGoogleIssuer } from "../../domain/channels/platform.ts";
 import type { JobIds } from "../../domain/ids.ts";
 import { isJsonObject } from "../../domain/texts/json.ts";
 import { type Refusal, unknownMember } from "../../http/sending/acceptance.ts";
 import type { PassDesk } from "../../http/sending/carried-pass.ts";
 import { discard, newPass, type PassTakingPorts, requireCredentials, requireOwn, storeOnce } from "./pass-taking.ts";
+import { resolveGoogleIssuer } from "./platform.ts";
 import { NO_TOKENS } from "./refusals.ts";
 import { acceptPass } from "./request/accept-pass.ts";
 import { CarriedPass } from "./request/pass-schema.ts";

@@ -1,5 +1,4 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { type PlatformCredentials, resolveAppleSigner, resolveGoogleIssuer } from "../../domain/channels/platform.ts";
 import type { AppleContent, PassContent } from "../../domain/channels/wallet.ts";
 import type { Clock } from "../../domain/clock.ts";
 import { isJobId, type JobIds } from "../../domain/ids.ts";
@@ -18,6 +17,7 @@ import { readIdempotency } from "../../http/sending/idempotency.ts";
 import { IDEMPOTENCY_KEY, REPLAYED_HEADER } from "../../http/sending/send-endpoint.ts";
 import type { GooglePassStatus, Pass, PassDevices, PassStore } from "./passes.ts";
 import { encodePayload } from "./payload.ts";
+import { resolveAppleSigner, resolveGoogleIssuer, type WalletPlatform } from "./platform.ts";
 import type { WalletPorts } from "./ports.ts";
 import { missingCredentials, noSuchPass, orRefuse, requireOwnLinks, requireSignable, unusable } from "./refusals.ts";
 import { acceptPassUpdate, imagesOfUpdate, updatedContent } from "./request/accept-pass-update.ts";
@@ -31,7 +31,7 @@ export interface PassEndpointPorts {
     readonly devices: Pick<PassDevices, "count">;
   };
   /** Provider credentials for tenants without their own. */
-  readonly platform: PlatformCredentials;
+  readonly platform: WalletPlatform;
   readonly clock: Pick<Clock, "nowMs">;
   readonly jobIds: JobIds;
 }

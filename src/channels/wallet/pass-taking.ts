@@ -1,5 +1,4 @@
 import { backOffMs } from "../../domain/back-off.ts";
-import { type PlatformCredentials, resolveAppleSigner, resolveGoogleIssuer } from "../../domain/channels/platform.ts";
 import type { PassContent, PassType } from "../../domain/channels/wallet.ts";
 import { type Clock, sleep } from "../../domain/clock.ts";
 import type { FrontQueue, Idempotency, IdempotencyKeys } from "../../domain/jobs/queue.ts";
@@ -13,6 +12,7 @@ import { requireResult } from "../../http/store-results.ts";
 import type { GoogleClasses } from "./google-classes.ts";
 import { walletLimits } from "./limits.ts";
 import type { GooglePasses, NewPass, Pass, PassStore } from "./passes.ts";
+import { resolveAppleSigner, resolveGoogleIssuer, type WalletPlatform } from "./platform.ts";
 import { missingCredentials, requireOwnLinks, requireSignable } from "./refusals.ts";
 import type { AcceptedPass } from "./request/accept-pass.ts";
 
@@ -27,7 +27,7 @@ export interface PassTakingPorts {
   };
   readonly registry: { tenant(tenantId: string): Promise<Done<{ readonly tokens: number }> | Missing<"tenant">> };
   /** Provider credentials for tenants without their own. */
-  readonly platform: PlatformCredentials;
+  readonly platform: WalletPlatform;
   readonly queue: IdempotencyKeys & Pick<FrontQueue, "job">;
   readonly clock: Clock;
   readonly random: Random;

@@ -1,4 +1,3 @@
-import { resolveGoogleIssuer } from "../../domain/channels/platform.ts";
 import type { GoogleKind } from "../../domain/channels/wallet.ts";
 import type { JobIds } from "../../domain/ids.ts";
 import { toQueueQuota } from "../../domain/jobs/queue.ts";
@@ -22,6 +21,7 @@ import {
   storeOnce,
 } from "./pass-taking.ts";
 import { encodePayload } from "./payload.ts";
+import { resolveGoogleIssuer } from "./platform.ts";
 import { NO_TOKENS, orRefuse } from "./refusals.ts";
 import { acceptPass } from "./request/accept-pass.ts";
 import { PassRequest } from "./request/pass-schema.ts";

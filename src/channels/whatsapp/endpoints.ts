@@ -1,4 +1,3 @@
-import type { PlatformCredentials } from "../../domain/channels/platform.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { TenantDirectory } from "../../domain/tenants/tenant.ts";
@@ -9,6 +8,7 @@ import { incomingMessageEndpoint } from "./callbacks/incoming-message-endpoint.t
 import { webhookEndpoints } from "./callbacks/webhook-endpoints.ts";
 import { type CredentialStore, credentialEndpoint } from "./credential-endpoint.ts";
 import { parseWhatsappCredentials, WHATSAPP_KIND, whatsappSecret } from "./credentials.ts";
+import type { WhatsappPlatform } from "./platform.ts";
 import type { WhatsappPorts } from "./ports.ts";
 import { sendWhatsapp, sendWhatsappBatch } from "./send-endpoint.ts";
 import { type Aliases, aliasEndpoints } from "./templates/alias-endpoints.ts";
@@ -24,7 +24,7 @@ interface WhatsappRegistry extends CredentialStore {
 }
 
 interface EndpointPorts {
-  readonly platform: PlatformCredentials;
+  readonly platform: WhatsappPlatform;
   readonly registry: WhatsappRegistry;
   readonly whatsapp: WhatsappPorts;
   readonly directory: TenantDirectory;

@@ -1,5 +1,4 @@
 import { Type } from "@sinclair/typebox";
-import { type PlatformCredentials, resolveWhatsappSender } from "../../domain/channels/platform.ts";
 import { DEFAULT_LANGUAGE, LANGUAGE_CODE, WHATSAPP_USER_ID } from "../../domain/channels/whatsapp.ts";
 import { normalisedRecipient } from "../../domain/tenants/recipient-index.ts";
 import type { Tenant } from "../../domain/tenants/tenant.ts";
@@ -9,6 +8,7 @@ import { type Acceptance, presentMembers, type Refusal, unknownMember } from "..
 import { closedWindow, type ReplyWindowPorts, toFreeText } from "./free-text.ts";
 import { chatLimits } from "./limits.ts";
 import { encodePayload } from "./payload.ts";
+import { resolveWhatsappSender, type WhatsappPlatform } from "./platform.ts";
 import {
   buildReply,
   complaintAboutReply,
@@ -87,7 +87,7 @@ export const ChatSend = Type.Object(
 /** Dependencies of the checks of a chat send. */
 export interface ChatSendPorts extends ReplyWindowPorts {
   readonly templates: Pick<TemplateDesk, "doubt">;
-  readonly platform: PlatformCredentials;
+  readonly platform: WhatsappPlatform;
 }
 
 /**
@@ -186,7 +186,7 @@ function badLanguage(value: Json | undefined): Refusal | null {
   return malformed("language_code must be the code of a template's language, such as es or en_US");
 }
 
-function noCredentials(tenant: Tenant, platform: PlatformCredentials): Refusal | null {
+function noCredentials(tenant: Tenant, platform: WhatsappPlatform): Refusal | null {
   if (resolveWhatsappSender(tenant, platform) !== null) return null;
   const message =
     "the channel whatsapp has no provider credentials: the operator sets a tenant's own with PUT " +

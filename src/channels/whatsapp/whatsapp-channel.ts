@@ -1,5 +1,4 @@
 import type { Channel, Relay } from "../../domain/channels/channel.ts";
-import { type PlatformCredentials, resolveWhatsappSender } from "../../domain/channels/platform.ts";
 import type { WhatsappSender } from "../../domain/channels/whatsapp.ts";
 import type { QueuedJob } from "../../domain/jobs/job.ts";
 import type { Outcome } from "../../domain/jobs/outcome.ts";
@@ -15,6 +14,7 @@ import { graphMessage } from "./graph-message.ts";
 import { chatLimits } from "./limits.ts";
 import { NumberPace } from "./number-pace.ts";
 import { parsePayload } from "./payload.ts";
+import { resolveWhatsappSender, type WhatsappPlatform } from "./platform.ts";
 import { RecipientSpacing } from "./recipient-spacing.ts";
 
 export interface WhatsappChannelOptions extends RuntimePorts {
@@ -22,7 +22,7 @@ export interface WhatsappChannelOptions extends RuntimePorts {
   readonly apiUrl: string;
   /** The API version, such as `v25.0`. */
   readonly apiVersion: string;
-  readonly platform: PlatformCredentials;
+  readonly platform: WhatsappPlatform;
   /** Signs the callback data that names a status's job. */
   readonly callbacks: CallbackSigner;
   /** Time-out for one call; default `limits.chatTimeoutMs`. */

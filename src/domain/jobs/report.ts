@@ -14,6 +14,17 @@ export interface DeliveryReport {
   readonly suppressRecipient: string | null;
 }
 
+/** A reader's action: opening a message, or clicking a link in it. */
+export interface Engagement {
+  readonly type: "opened" | "clicked";
+  readonly tenantId: string;
+  readonly jobId: string;
+  /** The target of the click; null for an open. */
+  readonly url: string | null;
+  /** Which program it was; null: none that is known. */
+  readonly by: { readonly name: string; readonly isMachine: boolean } | null;
+}
+
 /** A message that reached a sandbox provider. */
 export interface SandboxMessage {
   readonly channel: ChannelName;
@@ -42,7 +53,14 @@ export interface SandboxView {
   erase(to: string): number | Promise<number>;
 }
 
-/** One dependency as checked by `/ready`. */
+/** A complaint from a device. */
+export interface DeviceComplaint {
+  /** ISO 8601 UTC. */
+  readonly logged_at: string;
+  readonly message: string;
+}
+
+/** One dependency, as `/ready` sees it. */
 export interface ReadinessProbe {
   readonly name: string;
   /** Rejects while the dependency is down; with `PartsAwayError` if it has parts that fail independently. */

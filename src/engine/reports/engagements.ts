@@ -1,18 +1,7 @@
 import { Counts } from "../../domain/counts.ts";
-import type { DeliveryReport } from "../../domain/jobs/report.ts";
+import type { DeliveryReport, Engagement } from "../../domain/jobs/report.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import { engineLimits } from "../limits.ts";
-
-/** A reader's action: opening a message, or clicking a link in it. */
-export interface Engagement {
-  readonly type: "opened" | "clicked";
-  readonly tenantId: string;
-  readonly jobId: string;
-  /** The target of the click; null for an open. */
-  readonly url: string | null;
-  /** The program that acted; null: unknown. */
-  readonly by: { readonly name: string; readonly isMachine: boolean } | null;
-}
 
 export interface EngagementsPorts {
   /** Records the report, and repeats it until it is recorded. */

@@ -1,11 +1,11 @@
+import type { AppleSigner } from "../../../src/domain/channels/wallet.ts";
 import {
   type CertificateRequest,
   type Identity,
   type Issuer,
   issueCertificate,
   SUBJECT,
-} from "../../../src/channels/wallet/sandbox/certificate-authority.ts";
-import type { AppleSigner } from "../../../src/domain/channels/wallet.ts";
+} from "../../../src/runtime/certificates/certificate-authority.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 export const PASS_TYPE = "pass.test.event";

@@ -11,9 +11,9 @@ import { type PassParts, signedBundle } from "../../../src/channels/wallet/apple
 import { acceptPass } from "../../../src/channels/wallet/request/accept-pass.ts";
 import { BARCODE_FORMATS } from "../../../src/channels/wallet/request/apple-top.ts";
 import { Fault } from "../../../src/channels/wallet/request/readers.ts";
-import { issueCertificate, SUBJECT } from "../../../src/channels/wallet/sandbox/certificate-authority.ts";
 import { PASS_STYLES, type PassStyle } from "../../../src/domain/channels/wallet.ts";
 import type { JsonObject } from "../../../src/domain/texts/json.ts";
+import { issueCertificate, SUBJECT } from "../../../src/runtime/certificates/certificate-authority.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { AppleAuthority, PASS_TYPE, TEAM, validFor } from "./apple-authority.ts";
 import schema from "./apple-pass.schema.json";

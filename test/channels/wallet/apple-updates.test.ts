@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { generateKeyPairSync } from "node:crypto";
-import { SUBJECT } from "../../../src/channels/wallet/sandbox/certificate-authority.ts";
+import { SUBJECT } from "../../../src/runtime/certificates/certificate-authority.ts";
 import { PLATFORM, WalletFront } from "../../http/support/wallet-front.ts";
 import { AppleAuthority, PASS_TYPE } from "./apple-authority.ts";
 

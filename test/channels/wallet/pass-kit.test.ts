@@ -39,7 +39,11 @@ beforeAll(async () => {
     register: (registration) => changes.of(registration.passId, () => registered.register(registration)),
     unregister: (deviceId, passId) => changes.of(passId, () => registered.unregister(deviceId, passId)),
   };
-  front = await Front.start({ passKit: { ...NO_PASSES, passes, devices: counted, webhooks, log }, sandbox });
+  front = await Front.start({
+    passKit: { ...NO_PASSES, passes, devices: counted, webhooks, log },
+    deviceLog: log,
+    sandbox,
+  });
 }, 300_000);
 beforeEach(() => {
   told.length = 0;

@@ -1,6 +1,6 @@
 import { createSecureServer, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { AddressInfo } from "node:net";
-import type { Identity } from "../../../src/channels/wallet/sandbox/certificate-authority.ts";
+import type { Identity } from "../../../src/runtime/certificates/certificate-authority.ts";
 
 /** Answers one request, or leaves it unanswered. `nth`: its number among all requests, from 0. */
 export type PushScript = (stream: ServerHttp2Stream, token: string, nth: number) => void;

@@ -5,8 +5,8 @@ import { PassPusher } from "../../../src/channels/wallet/apple/push/pass-pusher.
 import { walletLimits } from "../../../src/channels/wallet/limits.ts";
 import type { PushTarget } from "../../../src/channels/wallet/passes.ts";
 import { startApnsSandbox } from "../../../src/channels/wallet/sandbox/apns-sandbox.ts";
-import type { Identity } from "../../../src/channels/wallet/sandbox/certificate-authority.ts";
 import type { Clock } from "../../../src/domain/clock.ts";
+import type { Identity } from "../../../src/runtime/certificates/certificate-authority.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
 import { eventually } from "../../support/eventually.ts";

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
-import { joinedInbox } from "../../../src/app/providers.ts";
+import { joinedInbox } from "../../../src/app/open-channels.ts";
 import {
   type GraphSandbox,
   type GraphSandboxOptions,

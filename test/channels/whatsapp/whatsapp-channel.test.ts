@@ -235,7 +235,7 @@ test("a tenant's own number and token are used before the platform's", async () 
 });
 
 test("without any credentials a job fails and says why", async () => {
-  const channel = channelTo("http://127.0.0.1:1", { platform: { whatsapp: null, apple: null, google: null } });
+  const channel = channelTo("http://127.0.0.1:1", { platform: { whatsapp: null } });
   expect(channel.paceMs(chatTenant())).toBe(0);
   expect(await channel.deliver(chatJob(), chatTenant(), LIVE)).toMatchObject({
     kind: "failed",

@@ -85,7 +85,7 @@ export function channelTo(apiUrl: string, options: Partial<ConstructorParameters
   return new WhatsappChannel({
     apiUrl,
     apiVersion: "v25.0",
-    platform: { whatsapp: PLATFORM, apple: null, google: null },
+    platform: { whatsapp: PLATFORM },
     callbacks: CALLBACKS,
     clock: systemClock,
     random: LONGEST_WAITS,

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { QueueMetrics } from "../../../src/app/queue-metrics.ts";
 import { jobTimeMs } from "../../../src/domain/ids.ts";
 import type { Series } from "../../../src/domain/telemetry.ts";
+import { QueueMetrics } from "../../../src/operators/metrics/queue-metrics.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 import { accept, pullOne, queue, redis, sent, useQueueWorld, world } from "./queue-world.ts";
 

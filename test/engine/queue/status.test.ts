@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import { StatusReport } from "../../../src/app/status-report.ts";
 import { UnavailableError } from "../../../src/domain/errors.ts";
 import type { AwayRelay, ProcessStatus } from "../../../src/domain/process-status.ts";
 import { RedisStatuses } from "../../../src/engine/queue/verbs/status.ts";
+import { StatusReport } from "../../../src/engine/status-report.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";

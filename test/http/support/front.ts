@@ -16,13 +16,12 @@ import { TemplateReader } from "../../../src/channels/whatsapp/templates/templat
 import type { PlatformCredentials } from "../../../src/domain/channels/platform.ts";
 import type { Clock } from "../../../src/domain/clock.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
-import type { DeliveryReport } from "../../../src/domain/jobs/report.ts";
+import type { DeliveryReport, Engagement } from "../../../src/domain/jobs/report.ts";
 import type { Random } from "../../../src/domain/random.ts";
 import { done } from "../../../src/domain/store-result.ts";
 import type { Telemetry } from "../../../src/domain/telemetry.ts";
 import type { Permission } from "../../../src/domain/tenants/tenant.ts";
 import { QueuedBatches } from "../../../src/engine/batches/queued-batches.ts";
-import type { Engagement } from "../../../src/engine/reports/engagements.ts";
 import { JobScheduler } from "../../../src/engine/schedule/job-schedule.ts";
 import { eventStoreInTurn } from "../../../src/events/history-in-turn.ts";
 import { eventLimits } from "../../../src/events/limits.ts";
@@ -80,7 +79,7 @@ export const NO_PASSES: PassKitPorts = {
   bundles: { getBundle: async () => null, signText: async () => ({ why: "nobody signs here" }) },
   news: { tell: async () => undefined, isAskedFor: async () => false },
   jobIds: new JobIds(systemClock, systemRandom),
-  log: { take: () => undefined, latest: () => [] },
+  log: { take: () => undefined },
 };
 
 /** Tenants' webhooks may be on this machine, as with the sandbox. */
@@ -192,6 +191,7 @@ export class Front {
       metricsText: async () => "# TYPE waybill_up gauge\nwaybill_up 1\n",
       readiness: { look: async () => ({ failing: [], away: [] }) },
       sandbox: null,
+      deviceLog: { latest: () => [] },
       platform: PLATFORM,
       links: linkTokens,
       suppressions: new SuppressionList({ registry, index: queue, queue, recipients: stores.recipients }),

@@ -1,8 +1,8 @@
-import { type PlatformCredentials, resolveAppleSigner } from "../../../domain/channels/platform.ts";
 import type { Unusable } from "../../../domain/channels/wallet.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import type { Tenant } from "../../../domain/tenants/tenant.ts";
 import type { BundleMaker, Pass, PassBundle, PassStore, SignablePass, TokenSigner } from "../passes.ts";
+import { resolveAppleSigner, type WalletPlatform } from "../platform.ts";
 import { cmsSignature } from "./cms-signature.ts";
 import { type PassSigner, type PassSigners, PLATFORM } from "./pass-signers.ts";
 import { signedBundle } from "./signed-bundle.ts";
@@ -10,7 +10,7 @@ import { signedBundle } from "./signed-bundle.ts";
 export interface AppleBundlesOptions {
   readonly passes: Pick<PassStore, "bundle" | "putBundle" | "signable">;
   readonly signers: PassSigners;
-  readonly platform: PlatformCredentials;
+  readonly platform: WalletPlatform;
   /** Base URL that devices call; they append `/v1/…`. Apple's devices accept only `https`. */
   readonly publicUrl: string;
   readonly telemetry: Telemetry;

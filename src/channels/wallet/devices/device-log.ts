@@ -1,13 +1,7 @@
 import type { Clock } from "../../../domain/clock.ts";
+import type { DeviceComplaint } from "../../../domain/jobs/report.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import { walletLimits } from "../limits.ts";
-
-/** A complaint from a device. */
-export interface DeviceComplaint {
-  /** ISO 8601 UTC. */
-  readonly logged_at: string;
-  readonly message: string;
-}
 
 export interface DeviceLogPorts {
   readonly clock: Clock;

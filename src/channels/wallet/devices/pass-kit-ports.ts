@@ -1,7 +1,6 @@
 import type { JobIds } from "../../../domain/ids.ts";
 import type { TenantNewsDesk } from "../../../domain/tenants/tenant-news.ts";
 import type { BundleMaker, PassDevices, PassStore, TokenSigner } from "../passes.ts";
-import type { DeviceComplaint } from "./device-log.ts";
 import type { DeviceChange } from "./device-webhooks.ts";
 
 /** Dependencies of the endpoints for devices. */
@@ -13,8 +12,5 @@ export interface PassKitPorts {
   readonly bundles: BundleMaker & TokenSigner;
   readonly news: TenantNewsDesk;
   readonly jobIds: JobIds;
-  readonly log: {
-    take(lines: readonly string[]): void;
-    latest(limit: number): readonly DeviceComplaint[] | Promise<readonly DeviceComplaint[]>;
-  };
+  readonly log: { take(lines: readonly string[]): void };
 }

@@ -1,7 +1,7 @@
-import { isGoogleIssuerShared, type PlatformCredentials } from "../../../domain/channels/platform.ts";
 import type { GoogleKind } from "../../../domain/channels/wallet.ts";
 import type { Tenant } from "../../../domain/tenants/tenant.ts";
 import type { GoogleClassOwners } from "../google-classes.ts";
+import { isGoogleIssuerShared, type WalletPlatform } from "../platform.ts";
 import type { Caller, GoogleApi, Refused } from "./google-api.ts";
 
 /** The owner of a class from a tenant's perspective. `unowned`: no tenant has used it; Google may or may not have it. */
@@ -32,7 +32,7 @@ export class ClassOwnership {
   constructor(
     private readonly api: GoogleApi,
     private readonly owners: GoogleClassOwners,
-    private readonly platform: PlatformCredentials,
+    private readonly platform: WalletPlatform,
   ) {}
 
   /** Rejects if the registry is unavailable, as do all methods below. */

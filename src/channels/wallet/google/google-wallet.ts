@@ -1,4 +1,3 @@
-import { type PlatformCredentials, resolveGoogleIssuer } from "../../../domain/channels/platform.ts";
 import type { GoogleContent, GoogleIssuer, Unusable } from "../../../domain/channels/wallet.ts";
 import type { Health } from "../../../domain/health.ts";
 import type { Outcome } from "../../../domain/jobs/outcome.ts";
@@ -8,6 +7,7 @@ import type { GoogleClasses, GoogleClassOwners } from "../google-classes.ts";
 import { walletLimits } from "../limits.ts";
 import type { GooglePasses, GooglePassStatus, Pass, PassStore, SaveLinks } from "../passes.ts";
 import type { GoogleTask } from "../payload.ts";
+import { resolveGoogleIssuer, type WalletPlatform } from "../platform.ts";
 import { ClassOwnership } from "./class-ownership.ts";
 import { type Caller, GoogleApi, type GoogleApiOptions, NO_CREDENTIALS, unusable } from "./google-api.ts";
 import { GoogleClassService } from "./google-class-service.ts";
@@ -18,7 +18,7 @@ import { SaveLinkSigner } from "./save-link.ts";
 export interface GoogleWalletOptions extends GoogleApiOptions {
   /** Without a trailing slash: `https://pay.google.com/gp/v/save`. */
   readonly saveUrlBase: string;
-  readonly platform: PlatformCredentials;
+  readonly platform: WalletPlatform;
   readonly classOwners: GoogleClassOwners;
   /**
    * Returns the address at which Google reports saves and removals; null if it cannot reach us. Called when a class is

@@ -1,8 +1,8 @@
-import { isGoogleIssuerShared, type PlatformCredentials } from "../../../domain/channels/platform.ts";
 import type { GoogleContent } from "../../../domain/channels/wallet.ts";
 import type { Tenant } from "../../../domain/tenants/tenant.ts";
 import { isJsonArray, type Json } from "../../../domain/texts/json.ts";
 import type { PassStore } from "../passes.ts";
+import { isGoogleIssuerShared, type WalletPlatform } from "../platform.ts";
 
 /** An object that a pass must not link to. `unfinished`: it is the tenant's own, but may not exist yet. */
 export interface BarredLink {
@@ -21,7 +21,7 @@ const LINKS = new Set(["linkedobjectids", "linkedofferids"]);
 export class LinkedObjects {
   constructor(
     private readonly passes: Pick<PassStore, "holder">,
-    private readonly platform: PlatformCredentials,
+    private readonly platform: WalletPlatform,
   ) {}
 
   /** Finds the first forbidden link, or null. Rejects if the registry is unavailable. */

@@ -10,7 +10,7 @@ import { FirstTries, MessageRing } from "../../../domain/channels/sandbox.ts";
 import type { Clock } from "../../../domain/clock.ts";
 import type { SandboxInbox } from "../../../domain/jobs/report.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
-import type { Identity } from "./certificate-authority.ts";
+import type { Identity } from "../../../runtime/certificates/certificate-authority.ts";
 import { listenOnLoopback } from "./listen-on-loopback.ts";
 
 /** An accepted push. */

@@ -1,5 +1,10 @@
 import type { AppleSigner } from "../../../domain/channels/wallet.ts";
-import { type CertificateRequest, type Identity, issueCertificate, SUBJECT } from "./certificate-authority.ts";
+import {
+  type CertificateRequest,
+  type Identity,
+  issueCertificate,
+  SUBJECT,
+} from "../../../runtime/certificates/certificate-authority.ts";
 
 /** Stand-ins for Apple's certificates: no device trusts them, but every tool can verify them. */
 export interface AppleIdentity {

@@ -1,5 +1,4 @@
 import type { IncomingMessages } from "../../../domain/channels/incoming-messages.ts";
-import type { PlatformCredentials } from "../../../domain/channels/platform.ts";
 import type { NumberOfAccount, SenderAccounts } from "../../../domain/channels/sender-accounts.ts";
 import type { Clock } from "../../../domain/clock.ts";
 import { FailureLog } from "../../../domain/failure-log.ts";
@@ -8,6 +7,7 @@ import type { TenantNewsDesk } from "../../../domain/tenants/tenant-news.ts";
 import { isJsonObject, type JsonObject } from "../../../domain/texts/json.ts";
 import { chatLimits } from "../limits.ts";
 import type { NumberOwners } from "../number-owners.ts";
+import type { WhatsappPlatform } from "../platform.ts";
 import { templateNews } from "../templates/template-news.ts";
 import type { TemplateRepository } from "../templates/template-repository.ts";
 import { shortened } from "./shortened.ts";
@@ -19,7 +19,7 @@ export interface CallbackPartsPorts {
   readonly owners: Pick<NumberOwners, "of">;
   readonly news: Pick<TenantNewsDesk, "tell">;
   readonly templates: Pick<TemplateRepository, "note">;
-  readonly platform: Pick<PlatformCredentials, "whatsapp">;
+  readonly platform: WhatsappPlatform;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
 }

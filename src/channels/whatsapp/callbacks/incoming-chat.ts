@@ -1,5 +1,4 @@
 import type { IncomingMessages } from "../../../domain/channels/incoming-messages.ts";
-import type { PlatformCredentials } from "../../../domain/channels/platform.ts";
 import type { ReplyWindows } from "../../../domain/channels/reply-windows.ts";
 import type { Clock } from "../../../domain/clock.ts";
 import type { JobAddress, ProviderReferences } from "../../../domain/jobs/queue.ts";
@@ -8,6 +7,7 @@ import type { TenantNews, TenantNewsDesk } from "../../../domain/tenants/tenant-
 import type { JsonObject } from "../../../domain/texts/json.ts";
 import type { NumberOwners } from "../number-owners.ts";
 import { type ChangedPerson, listIds } from "../person.ts";
+import type { WhatsappPlatform } from "../platform.ts";
 import type { ChatMessage } from "./webhook.ts";
 
 /** A tenant's list of people who must not receive messages. */
@@ -23,7 +23,7 @@ export interface IncomingChatPorts {
   readonly owners: Pick<NumberOwners, "of">;
   readonly references: ProviderReferences;
   readonly news: Pick<TenantNewsDesk, "tell">;
-  readonly platform: Pick<PlatformCredentials, "whatsapp">;
+  readonly platform: WhatsappPlatform;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
 }

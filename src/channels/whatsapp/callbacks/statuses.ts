@@ -1,10 +1,10 @@
-import type { PlatformCredentials } from "../../../domain/channels/platform.ts";
 import { FailureLog } from "../../../domain/failure-log.ts";
 import { type ObserveReportPorts, observeReport } from "../../../domain/jobs/observe-report.ts";
 import type { JobAddress, ProviderReferences } from "../../../domain/jobs/queue.ts";
 import type { RuntimePorts } from "../../../domain/runtime-ports.ts";
 import { maskedText } from "../../../domain/texts/masked.ts";
 import { chatLimits } from "../limits.ts";
+import type { WhatsappPlatform } from "../platform.ts";
 import type { CallbackReader } from "./callback-keys.ts";
 import { EarlyStatuses } from "./early-statuses.ts";
 import type { WhatsappStatus } from "./webhook.ts";
@@ -12,7 +12,7 @@ import type { WhatsappStatus } from "./webhook.ts";
 export interface WhatsappStatusesPorts extends ObserveReportPorts, RuntimePorts {
   readonly references: ProviderReferences;
   readonly callbacks: CallbackReader;
-  readonly platform: Pick<PlatformCredentials, "whatsapp">;
+  readonly platform: WhatsappPlatform;
 }
 
 /**

@@ -1,10 +1,10 @@
 import nodemailer from "nodemailer";
-import { mailDoor } from "../../../../src/app/submission.ts";
 import {
   type SubmissionOptions,
   SubmissionServer,
 } from "../../../../src/channels/email/submission/submission-server.ts";
-import { issueCertificate, SUBJECT } from "../../../../src/channels/wallet/sandbox/certificate-authority.ts";
+import { mailDoor } from "../../../../src/channels/email/wiring/submission.ts";
+import { issueCertificate, SUBJECT } from "../../../../src/runtime/certificates/certificate-authority.ts";
 import { systemClock } from "../../../../src/runtime/system-clock.ts";
 import type { Front } from "../../../http/support/front.ts";
 import { QuietTelemetry } from "../../../support/quiet-telemetry.ts";

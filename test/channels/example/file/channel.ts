@@ -19,7 +19,7 @@ export const file = {
   name: "file",
   letter: "f",
   endpoints: () => [sendFile],
-  start: ({ config }: { readonly config: { readonly home: string } }) => ({
-    open: () => new FileChannel(join(config.home, "files")),
+  open: ({ config }: { readonly config: { readonly home: string } }) => ({
+    channel: () => new FileChannel(join(config.home, "files")),
   }),
 };

@@ -1,0 +1,58 @@
+import type { Clock } from "../../domain/clock.ts";
+import type { ChannelName } from "../../domain/jobs/job.ts";
+import { recently } from "../../domain/recently.ts";
+import type { SeriesGauges, Telemetry } from "../../domain/telemetry.ts";
+import type { Registry } from "../../storage/registry.ts";
+
+const FRESH_MS = 60_000;
+const WAIT_MS = 1_000;
+const SERIES = ["tenants_paused", "tenants_on_hold", "api_key_expiry_seconds", "webhooks_disabled"];
+
+export interface RegistryMetricsPorts {
+  readonly registry: Pick<Registry, "attention">;
+  readonly webhookDeliveries: {
+    disabled(): Promise<readonly { readonly tenantId: string; readonly webhookId: string }[]>;
+  };
+  readonly channels: readonly ChannelName[];
+  readonly clock: Clock;
+  readonly telemetry: SeriesGauges & Pick<Telemetry, "log">;
+}
+
+/** Shows what of all tenants needs an operator's eye. While the registry is away the series are gone, rather than old. */
+export class RegistryMetrics {
+  readonly refresh: () => Promise<unknown>;
+
+  constructor(private readonly ports: RegistryMetricsPorts) {
+    const { clock } = ports;
+    this.refresh = recently(() => this.measure(), { freshMs: FRESH_MS, waitMs: WAIT_MS, clock });
+  }
+
+  /** A measurement that failed counts as one, too. */
+  private async measure(): Promise<true> {
+    const { registry, webhookDeliveries, channels, clock, telemetry } = this.ports;
+    try {
+      const { paused, held, expiringKeys } = await registry.attention();
+      const disabled = await webhookDeliveries.disabled();
+      telemetry.series(
+        "webhooks_disabled",
+        disabled.map(({ tenantId: tenant, webhookId: webhook }) => [{ tenant, webhook }, 1]),
+      );
+      const byChannel = (counts: ReadonlyMap<ChannelName, number>) =>
+        channels.map((channel) => [{ channel }, counts.get(channel) ?? 0] as const);
+      telemetry.series("tenants_paused", byChannel(paused));
+      telemetry.series("tenants_on_hold", byChannel(held));
+      const nowMs = clock.nowMs();
+      telemetry.series(
+        "api_key_expiry_seconds",
+        expiringKeys.map(({ tenantId: tenant, name, expiresAtMs }) => [
+          { tenant, name },
+          Math.floor((expiresAtMs - nowMs) / 1000),
+        ]),
+      );
+    } catch (error) {
+      telemetry.log("debug", "the registry could not be measured", { error: String(error) });
+      for (const name of SERIES) telemetry.series(name, []);
+    }
+    return true;
+  }
+}
