@@ -60,7 +60,7 @@ export interface ApiPorts extends Omit<ChannelApiPorts, "passDesk"> {
   readonly webhooks: WebhookEndpointPorts["webhooks"];
   /** Null: real providers are in use. */
   readonly sandbox: SandboxView | null;
-  /** What people's devices complained of, newest first. */
+  /** The complaints of people's devices, newest first. */
   readonly deviceLog: {
     latest(limit: number): readonly DeviceComplaint[] | Promise<readonly DeviceComplaint[]>;
   };

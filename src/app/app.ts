@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import type { AppChannel } from "../channels/contract.ts";
 import type { Config } from "../config/config.ts";
-import { senderDomainOf } from "../config/mail-names.ts";
+import { readSenderDomain } from "../config/mail-names.ts";
 import { demoDataTask } from "../demo/demo-data.ts";
 import { type DemoTenant, NO_DEMO, openDemoTenant } from "../demo/demo-tenant.ts";
 import type { Channel } from "../domain/channels/channel.ts";
@@ -120,7 +120,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   const shared = main !== null && listens.main === "elsewhere" ? await freePorts(config) : {};
   const served = { ...config, ...shared };
   let publicUrl = config.publicUrl ?? httpOrigin(config.host, served.port);
-  const machine = machineOf(telemetry);
+  const machine = createMachine(telemetry);
   const delivery = { ...deliveryAt(place, whole.config, peers), publicUrl: () => publicUrl };
   const owners = jobOwners(base, whole.config.shards);
   const ports = { ...channelPorts(base), ...machine, ...delivery, config, owners };
@@ -232,7 +232,7 @@ async function openBase(
   };
 }
 
-/** What channels are opened with, as far as it depends on the stores alone. */
+/** The dependencies of channels that come from the stores. */
 function channelPorts({ queue, registry: stores, directory, ...base }: Awaited<ReturnType<typeof openBase>>) {
   const { suppressions, reports, news, away, sweeps } = base;
   const { registry } = stores;

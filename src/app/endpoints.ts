@@ -24,7 +24,7 @@ import { sessionEndpoints } from "../operators/session-endpoints.ts";
 import { tenantRoomEndpoints } from "../tenants/endpoints.ts";
 import { webhookEndpoints } from "../webhooks/webhook-endpoints.ts";
 import type { ApiPorts } from "./api-ports.ts";
-import { credentialKindsOf, passOfficeOf, templateKindsOf } from "./of-channels.ts";
+import { findPassOffice, listCredentialKinds, listTemplateKinds } from "./of-channels.ts";
 
 /** Creates the HTTP side of Waybill with all endpoints, without starting it. */
 export function createApi(ports: ApiPorts, channels: readonly AppChannel[]): Server {
@@ -37,7 +37,7 @@ function listEndpoints(ports: ApiPorts, channels: readonly AppChannel[]): readon
   // Operators do not wait behind their tenants.
   const own = { ...ports, ...historyInTurn(ports, ports.reads) };
   const names = channels.map(({ name }) => name);
-  const office = passOfficeOf(channels);
+  const office = findPassOffice(channels);
   if (office === undefined) throw new Error("no channel makes the passes that messages carry");
   const ofChannels = { ...ports, passDesk: office.desk(ports) };
   return [
@@ -52,7 +52,7 @@ function listEndpoints(ports: ApiPorts, channels: readonly AppChannel[]): readon
     explainEndpoint(own),
     ...operatorJobEndpoints(ports, names),
     jobSearchEndpoint(ports, names),
-    ...retryEndpoints(ports, names, contentKindsOf(ports, channels)),
+    ...retryEndpoints(ports, names, listContentKinds(ports, channels)),
     eventEndpoint(own, names),
     ...webhookEndpoints(ports, names),
     metricsEndpoint(own, names),
@@ -71,7 +71,7 @@ function listEndpoints(ports: ApiPorts, channels: readonly AppChannel[]): readon
   ];
 }
 
-function contentKindsOf(ports: ApiPorts, channels: readonly AppChannel[]): readonly ContentKind[] {
+function listContentKinds(ports: ApiPorts, channels: readonly AppChannel[]): readonly ContentKind[] {
   return channels.flatMap((channel) => {
     const kind = channel.contentKind?.(ports);
     if (kind === undefined) return [];

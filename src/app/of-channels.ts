@@ -11,8 +11,8 @@ import type { TenantPart } from "../storage/tenant-part.ts";
 import { credentials } from "../tenants/tables.ts";
 import { SEALED_WEBHOOK_COLUMNS } from "../webhooks/webhook-rows.ts";
 
-/** What all channels together add to a tenant. */
-export function tenantPartOf(channels: readonly AppChannel[]): TenantPart<ChannelMembers> {
+/** Joins the channels' parts of a tenant. */
+export function joinTenantParts(channels: readonly AppChannel[]): TenantPart<ChannelMembers> {
   const parts = channels.flatMap(({ tenantPart }) => tenantPart ?? []);
   return {
     templates: Object.fromEntries(parts.flatMap(({ templates }) => Object.entries(templates))),
@@ -40,16 +40,16 @@ const REGISTRY_KEYS: SealedColumn = {
 };
 
 /** Every column that holds secrets which the vault sealed. */
-export function sealedColumnsOf(channels: readonly AppChannel[]): readonly SealedColumn[] {
+export function listSealedColumns(channels: readonly AppChannel[]): readonly SealedColumn[] {
   const ofChannels = channels.flatMap(({ tenantPart }) => tenantPart?.sealed ?? []);
   return [CREDENTIALS, REGISTRY_KEYS, ...SEALED_WEBHOOK_COLUMNS, ...ofChannels];
 }
 
 const FREE = { kind: "free" } as const;
 
-/** Of all channels that take something. What a message's pass takes is the business of the channel that makes passes. */
-export function chargesOf(channels: readonly AppChannel[], stores: ChannelStores): RetryCharges {
-  const carried = passOfficeOf(channels)?.charges(stores);
+/** Of all channels that take something. A message's pass is charged by the channel that makes passes. */
+export function createRetryCharges(channels: readonly AppChannel[], stores: ChannelStores): RetryCharges {
+  const carried = findPassOffice(channels)?.charges(stores);
   const charges = new Map(
     channels.map(({ name, fillPass, retryCharges }) => [
       name,
@@ -63,22 +63,22 @@ export function chargesOf(channels: readonly AppChannel[], stores: ChannelStores
   };
 }
 
-/** Of the channel that makes the passes which messages of others carry. */
-export function passOfficeOf(channels: readonly AppChannel[]): PassOffice | undefined {
+/** The channel that makes the passes in other channels' messages. */
+export function findPassOffice(channels: readonly AppChannel[]): PassOffice | undefined {
   return channels.find(({ carriedPasses }) => carriedPasses !== undefined)?.carriedPasses;
 }
 
-/** Of the channels whose messages can carry passes. */
-export function passFillersOf(channels: readonly AppChannel[]): ReadonlyMap<ChannelName, PassFiller> {
+/** The fillers of the channels whose messages can carry passes. */
+export function collectPassFillers(channels: readonly AppChannel[]): ReadonlyMap<ChannelName, PassFiller> {
   return new Map(channels.flatMap(({ name, fillPass }) => (fillPass === undefined ? [] : [[name, fillPass] as const])));
 }
 
-/** Of the channels whose messages can come from templates. */
-export function templateKindsOf(channels: readonly AppChannel[]): readonly TemplateKind[] {
+/** Returns the template kinds of all channels. */
+export function listTemplateKinds(channels: readonly AppChannel[]): readonly TemplateKind[] {
   return channels.flatMap(({ templateKind }) => templateKind ?? []);
 }
 
 /** Of all channels. */
-export function credentialKindsOf(channels: readonly AppChannel[]): readonly CredentialKind[] {
+export function listCredentialKinds(channels: readonly AppChannel[]): readonly CredentialKind[] {
   return channels.flatMap(({ credentialKinds }) => credentialKinds ?? []);
 }

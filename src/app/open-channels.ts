@@ -9,11 +9,11 @@ import { PassCarrier } from "../engine/channels/carried-passes.ts";
 import { PayloadRoom } from "../engine/channels/payload-room.ts";
 import type { DoorPorts } from "../http/front-door.ts";
 import type { Shutdown } from "../runtime/shutdown.ts";
-import { passFillersOf } from "./of-channels.ts";
+import { collectPassFillers } from "./of-channels.ts";
 
 /** All channels of this process together. */
 export interface OpenChannels {
-  /** What their endpoints need. */
+  /** Dependencies of their endpoints. */
   readonly api: ChannelApi;
   readonly platform: PlatformCredentials;
   /** Where the sandbox's messages can be read; null if real providers are in use. */
@@ -78,7 +78,7 @@ function deliverers(
 ): readonly Channel[] {
   const passes = opened.find(({ messagePasses }) => messagePasses !== undefined)?.messagePasses;
   if (passes === undefined) return opened.flatMap((each) => each.channel?.({ contents }) ?? []);
-  const fillers = passFillersOf(channels);
+  const fillers = collectPassFillers(channels);
   const carrier = new PassCarrier({ passes, fillers, room: new PayloadRoom(clock), telemetry });
   const files = carrier.filesOver(contents);
   return opened.flatMap((each) => each.channel?.({ contents: files }) ?? []).map((channel) => carrier.over(channel));

@@ -8,7 +8,7 @@ import { eventLimits } from "../events/limits.ts";
 import type { NO_EVENT_STORE } from "../events/no-event-store.ts";
 import { CallTurns } from "../http/call-turns.ts";
 import { systemClock } from "../runtime/system-clock.ts";
-import { chargesOf } from "./of-channels.ts";
+import { createRetryCharges } from "./of-channels.ts";
 import type { Payloads } from "./open-payloads.ts";
 import type { OpenRegistry } from "./open-registry.ts";
 import type { OpenEventStore } from "./stores.ts";
@@ -28,7 +28,7 @@ export function openHistory(
   const { reader, metrics: eventMetrics, exports, finishedJobs, failedJobs, erasure } = eventStore;
   const { recipients } = registry;
   const failed = failedJobs(registry.contents);
-  const charges = chargesOf(channels, registry);
+  const charges = createRetryCharges(channels, registry);
   const retries = new Retries({
     queue,
     eventStore: {
@@ -66,10 +66,10 @@ export interface OwnersPorts {
   readonly registry: Pick<OpenRegistry, "recipients">;
 }
 
-/** Whose job an id is, in the queue or in the event store. */
+/** Finds the owner of a job in the queue or in the event store. */
 export function jobOwners({ queue, eventStore, registry }: OwnersPorts, shards: number) {
   const finished = eventStore.finishedJobs(registry.recipients);
-  const ownerOf = async (jobId: string) =>
+  const findOwner = async (jobId: string) =>
     (await queue.findOwner(shards, jobId))?.tenantId ?? (await finished.findOwner(jobId));
-  return { ownerOf };
+  return { findOwner };
 }

@@ -11,6 +11,7 @@ import { PayloadSweep, type PayloadSweepPorts } from "../engine/dispatch/payload
 import { nameOfPayload } from "../http/sending/accept-job.ts";
 import type { Shutdown } from "../runtime/shutdown.ts";
 import { systemClock } from "../runtime/system-clock.ts";
+import { systemRandom } from "../runtime/system-random.ts";
 import { ContentFiles } from "../storage/content-files.ts";
 import { openingStore } from "../storage/opening-store.ts";
 import { PayloadFiles } from "../storage/payload-files.ts";
@@ -18,7 +19,7 @@ import type { OpenRegistry } from "./open-registry.ts";
 
 export interface Payloads {
   readonly store: PayloadStore;
-  /** What the API accepts into, besides the queue: large payloads, and files that jobs send. */
+  /** The API's stores beside the queue: large payloads, and files that jobs send. */
   readonly served: { readonly payloads: PayloadStore; readonly contents: ContentStore };
   /** Wraps a channel to fetch its jobs' large payloads. */
   over(channel: Channel): Channel;
@@ -26,7 +27,7 @@ export interface Payloads {
 
 interface PayloadsPorts extends Pick<PayloadSweepPorts, "queue" | "eventStore"> {
   readonly registry: Pick<OpenRegistry, "payloads" | "jobContents" | "directory">;
-  /** What failed jobs were to send. */
+  /** The content of failed jobs. */
   readonly failedJobs: FailedJobs;
   /** Whether this process sweeps payloads; a process that can read the event store does. */
   readonly sweeps: boolean;
@@ -45,7 +46,7 @@ export async function openPayloads(
   const contents = isEmbedded ? await openContents(config.home, shutdown) : registry.jobContents;
   const { directory } = registry;
   if (sweeps) {
-    const common = { ...ports, directory, clock: systemClock, telemetry };
+    const common = { ...ports, directory, clock: systemClock, random: systemRandom, telemetry };
     const keepsFailed = async ({ tenantId, jobId }: PayloadRef) =>
       ((await failedJobs.failedJobs(tenantId, [jobId])).get(jobId)?.content ?? null) !== null;
     for (const sweep of [

@@ -34,7 +34,7 @@ import { TenantSource } from "../tenants/tenant-source.ts";
 import { DeliveryRepository } from "../webhooks/delivery-repository.ts";
 import { webhookRegistry } from "../webhooks/endpoints.ts";
 import { NewsRepository } from "../webhooks/news-repository.ts";
-import { credentialKindsOf, sealedColumnsOf, templateKindsOf, tenantPartOf } from "./of-channels.ts";
+import { joinTenantParts, listCredentialKinds, listSealedColumns, listTemplateKinds } from "./of-channels.ts";
 
 export interface RegistryOptions {
   readonly channels: readonly AppChannel[];
@@ -123,10 +123,10 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
   const credentials = new CredentialRepository({ database, changes, vault, clock, kinds });
   const tools = { database, changes, vault, credentials, recipients, clock, random };
   const ofChannels = { ...tools, telemetry, senderDomain: options.senderDomain };
-  const stores = storesOf(options, { ...ofChannels, follow: (refresh) => followers.push(refresh) });
+  const stores = createStores(options, { ...ofChannels, follow: (refresh) => followers.push(refresh) });
   await onOperators();
   return {
-    registry: registryOf(options, tools),
+    registry: createRegistry(options, tools),
     ...stores,
     payloads: new PayloadRepository(database),
     jobContents: new ContentRepository(database),
@@ -187,7 +187,7 @@ function createRegistry({ channels, shards }: RegistryOptions, tools: RegistryTo
   return Object.assign(ofTenants, ofWebhooks, ...channels.map((channel) => channel.registry?.(tools))) as Registry;
 }
 
-function storesOf({ channels }: RegistryOptions, tools: ChannelTools): ChannelStores {
+function createStores({ channels }: RegistryOptions, tools: ChannelTools): ChannelStores {
   // Each member of the type is a listed channel's.
   return Object.assign({}, ...channels.map((channel) => channel.stores?.(tools))) as ChannelStores;
 }

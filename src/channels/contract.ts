@@ -43,25 +43,25 @@ export interface AppChannel {
   endpoints(ports: ChannelApiPorts): readonly Endpoint[];
   /** Its part of the registry, for its endpoints; absent: none. */
   registry?(tools: RegistryTools): Partial<Registry>;
-  /** What it stores beside that; absent: nothing. */
+  /** Its stores beside the registry; absent: none. */
   stores?(tools: ChannelTools): Partial<ChannelStores>;
-  /** What it keeps in memory of each tenant; absent: nothing. */
+  /** Its part of each tenant in memory; absent: none. */
   readonly tenantPart?: TenantPart<object>;
   /** How operators write its templates; absent: it has none. */
   readonly templateKind?: TemplateKind;
-  /** What operators see of tenants' own credentials; absent: there are none. */
+  /** The kinds of tenants' own credentials; absent: none. */
   readonly credentialKinds?: readonly CredentialKind[];
-  /** What operators see of its jobs' content; absent: nothing. */
+  /** Renders its jobs' content for operators; absent: not shown. */
   contentKind?(ports: ChannelApi): ContentKind;
-  /** Adds parts of a job's result that are not stored with it, to jobs of any channel; absent: nothing. */
+  /** Adds parts of a job's result that are not stored with it, to jobs of any channel; absent: it has none. */
   completeResult?(ports: ChannelApi, tenant: Tenant, job: JobRecord): Promise<JobRecord>;
-  /** What accepting a job takes, which a failure has given back; absent: nothing. */
+  /** Charges for accepting a job, refunded after a failure; absent: none. */
   retryCharges?(stores: ChannelStores): RetryCharges;
   /** How its payload takes the values and the file of a wallet pass; absent: its messages carry none. */
   readonly fillPass?: PassFiller;
   /** How messages of channels with `fillPass` come to passes; absent: it makes none. */
   readonly carriedPasses?: PassOffice;
-  /** What `waybill check` tries, by name; each says what it found. */
+  /** The checks of `waybill check`, by name; each returns its findings. */
   checks?(config: Config, reach: Reach): Readonly<Record<string, () => Promise<string>>>;
   /** In each process, before the API is reachable. */
   open(ports: ChannelPorts, shutdown: Shutdown): OpenChannel | Promise<OpenChannel>;
@@ -74,29 +74,29 @@ export type Reach = (at: string | { readonly host: string; readonly port: number
 export interface PassOffice {
   /** Takes passes that messages carry. */
   desk(ports: Omit<ChannelApiPorts, "passDesk">): PassDesk;
-  /** What accepting such a message takes. */
+  /** Charges for accepting such a message. */
   charges(stores: ChannelStores): RetryCharges;
 }
 
 /**
- * What channels store beside their part of the registry. Each adds its own with `declare module`, beside the function that
+ * The channels' stores beside their part of the registry. Each adds its own with `declare module`, beside the function that
  * makes it; so do the two below.
  */
 export interface ChannelStores {}
 
-/** What channels' endpoints need of their own. */
+/** The channels' own dependencies of their endpoints. */
 export interface ChannelApi {}
 
-/** What stores of channels are made of. */
+/** Dependencies of the channels' stores. */
 export interface ChannelTools extends RegistryTools {
   readonly telemetry: Telemetry;
-  /** Of the platform's own sender: lower case, ASCII. */
+  /** The platform sender's own domain: lower case, ASCII. */
   readonly senderDomain: string;
   /** Reads again what belongs to the platform: at the start, and whenever operators changed something, in any process. */
   follow(refresh: () => Promise<void>): void;
 }
 
-/** What the endpoints of a channel need. */
+/** Dependencies of a channel's endpoints. */
 export interface ChannelApiPorts extends DoorPorts, ChannelApi {
   readonly queue: FrontQueue & IdempotencyKeys;
   readonly registry: Registry;
@@ -105,7 +105,7 @@ export interface ChannelApiPorts extends DoorPorts, ChannelApi {
   readonly platform: PlatformCredentials;
   /** The recipients that a tenant must not send to. */
   readonly suppressions: {
-    /** Puts it on the list, for the topic alone if there is one, and writes nothing where it is there for this reason. */
+    /** Puts it on the list, for the topic alone if there is one, and skips the write where it is there for this reason. */
     ensure(tenant: Tenant, of: LinkedRecipient, reason: "unsubscribed"): Promise<Done<unknown> | Missing<"tenant">>;
     /** Takes it off the list, if it is there for this reason. */
     remove(tenant: Tenant, name: string, reason: "unsubscribed"): Promise<Done<unknown> | Missing<"tenant">>;
@@ -123,7 +123,7 @@ interface LinkedRecipient {
   readonly topic?: string;
 }
 
-/** What channels are opened with. */
+/** Dependencies of a channel when it opens. */
 export interface ChannelPorts {
   readonly config: Config;
   readonly clock: Clock;
@@ -139,8 +139,8 @@ export interface ChannelPorts {
   readonly suppressions: { put(tenant: TenantRef, name: string, reason: SuppressionReason): Promise<unknown> };
   /** Takes what providers report about messages, and repeats it until it is recorded or `givenUp` aborts. */
   readonly reports: { take(report: DeliveryReport, channel?: ChannelName, givenUp?: AbortSignal): Promise<void> };
-  /** Whose job an id is, in the queue or in the event store; null: nobody's. */
-  readonly owners: { ownerOf(jobId: string): Promise<string | null> };
+  /** Finds the owner of a job in the queue or in the event store; null: unknown. */
+  readonly owners: { findOwner(jobId: string): Promise<string | null> };
   /** Takes what tenants are to hear of over their webhooks. */
   readonly news: TenantNewsDesk;
   /** For `/ready`: parts whose absence does not stop the work. */
@@ -165,7 +165,7 @@ export interface ChannelQueue extends FrontQueue, SuppressionLookup, ProviderRef
 
 /** A channel in a process. All that is absent, it has not. */
 export interface OpenChannel {
-  /** What its endpoints need of its own. */
+  /** Its own dependencies of its endpoints. */
   readonly api?: Partial<ChannelApi>;
   /** The platform's credentials for its provider. */
   readonly platform?: Partial<PlatformCredentials>;
@@ -181,9 +181,9 @@ export interface OpenChannel {
   measure?(): void;
   /** Certificates and keys of the platform that end by themselves. */
   expiring?(): readonly Expiring[];
-  /** What people's devices complained of, newest first. */
+  /** The complaints of people's devices, newest first. */
   complaints?(limit: number): readonly DeviceComplaint[];
-  /** Removes a piece of what a deleted tenant has outside the registry. Resolves to whether nothing is left. */
+  /** Removes a piece of what a deleted tenant has outside the registry. Resolves to whether all of it is gone. */
   removeOfTenant?(tenantId: string): Promise<boolean>;
   /** Takes messages at an address beside the API's, which it resolves to; null: not in this process. */
   listen?(door: DoorPorts): Promise<string | null>;

@@ -1,5 +1,5 @@
 import { CHANNELS } from "../app/channels.ts";
-import { sealedColumnsOf } from "../app/of-channels.ts";
+import { listSealedColumns } from "../app/of-channels.ts";
 import { hasEmbeddedStore, openDatabase, openEventStore, openRedis, usesEventStore } from "../app/stores.ts";
 import { masterKeyIds } from "../belonging/start-checks.ts";
 import { jobs, MARK_OF } from "../belonging/store-belongings.ts";

@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { CHANNELS } from "../app/channels.ts";
 import { hasEmbeddedStore, openDatabase, openEventStore } from "../app/stores.ts";
-import { fitnessOf, foreignKey, masterKeyIds } from "../belonging/start-checks.ts";
+import { checkFitness, foreignKey, masterKeyIds } from "../belonging/start-checks.ts";
 import { eventStoreSays, problemBetween, registrySays, type StoreSays } from "../belonging/store-belongings.ts";
 import type { Reach } from "../channels/contract.ts";
 import type { Config } from "../config/config.ts";

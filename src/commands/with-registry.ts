@@ -2,7 +2,7 @@ import { CHANNELS } from "../app/channels.ts";
 import { type OpenRegistry, openRegistry } from "../app/open-registry.ts";
 import { openDatabase } from "../app/stores.ts";
 import type { Config } from "../config/config.ts";
-import { senderDomainOf } from "../config/mail-names.ts";
+import { readSenderDomain } from "../config/mail-names.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import { Vault } from "../storage/vault.ts";

@@ -20,7 +20,7 @@ export function shortened(ms: number, share: number, random: Pick<Random, "next"
   return ms * (1 - share + share * random.next());
 }
 
-/** The same if chance takes nothing off: for what nobody else can try at the same time. */
+/** The same without chance: for work that no other process can try at the same time. */
 export function longestBackOffMs({ firstMs, maxMs, factor = 2 }: BackOffBounds, failures: number): number {
   return Math.min(firstMs * factor ** failures, maxMs);
 }

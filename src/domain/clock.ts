@@ -14,7 +14,7 @@ export interface Clock {
 }
 
 /**
- * What the work answers, or else, after `ms`, what `late` returns or throws; the answer is nobody's then. The signal aborts once it is
+ * Returns the work's answer or, after `ms`, the result of `late`; a later answer is dropped. The signal aborts once it is
  * decided.
  */
 export async function within<T, L>(

@@ -9,7 +9,7 @@ export interface SweepPlan {
   readonly failure: string;
 }
 
-/** Of a pause: processes that were started together, or waited for the same outage, do not sweep together. */
+/** The share of a pause that chance takes off: processes that were started together, or waited for the same outage, do not sweep together. */
 const JITTER = 0.1;
 
 /** Looks for work now and then and does it, from `start` until `stop`. */

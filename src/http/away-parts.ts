@@ -2,7 +2,7 @@ import type { Clock } from "../domain/clock.ts";
 import type { Health } from "../domain/health.ts";
 import type { AwayPart } from "./readiness.ts";
 
-/** A relay that takes nothing at the moment. */
+/** A relay that takes no mail at the moment. */
 interface AwayRelay {
   readonly relay: string;
   readonly isOwn: boolean;

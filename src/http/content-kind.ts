@@ -17,7 +17,7 @@ export interface ContentKind {
   show(tenant: Tenant, payload: string): Promise<object | null>;
 }
 
-/** What operators see of a message that carries a pass: its own content, with values like those of the pass. */
+/** The content of a message that carries a pass, as operators see it: with values like those of the pass. */
 export function shownWithPass(kind: ContentKind, fill: PassFiller): ContentKind {
   return {
     ...kind,

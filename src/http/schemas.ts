@@ -31,7 +31,7 @@ export function optional(schema: TSchema) {
   return Type.Optional(Type.Union([unsaid, Type.Null()], { description }));
 }
 
-/** For the document: exactly one of these members is there. What is missing is said by the endpoint itself. */
+/** For the document: exactly one of these members is there. The endpoint itself names what is missing. */
 export function exactlyOne(...names: readonly string[]) {
   const choices = names.map((name) => ({ required: [name], properties: { [name]: { type: "string" } } }));
   return { allOf: [{ oneOf: choices }] };

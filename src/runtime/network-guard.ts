@@ -105,7 +105,7 @@ function buildBlockList(networks: readonly string[]): BlockList {
   return list;
 }
 
-/** The addresses that tenants may make us connect to. With the sandbox, nothing leaves the machine. */
+/** The addresses that tenants may make us connect to. With the sandbox, no connection leaves the machine. */
 export function outboundGuard({
   outboundAllow,
   providers,

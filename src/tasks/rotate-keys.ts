@@ -1,5 +1,5 @@
 import { CHANNELS } from "../app/channels.ts";
-import { sealedColumnsOf } from "../app/of-channels.ts";
+import { listSealedColumns } from "../app/of-channels.ts";
 import { masterKeyIds } from "../belonging/start-checks.ts";
 import type { Config } from "../config/config.ts";
 import { UnavailableError } from "../domain/errors.ts";

@@ -8,7 +8,7 @@ import type { LeavingTenant, TenantRegistry } from "./registry.ts";
 
 export interface TenantRemovalPorts extends RuntimePorts {
   readonly registry: Pick<TenantRegistry, "leavingTenants" | "removeOfTenant" | "tenantRemoved">;
-  /** What channels have of it outside the registry. */
+  /** The channels' data outside the registry. */
   readonly beside: Pick<TenantRegistry, "removeOfTenant">;
   readonly queue: TenantQueueRemoval & Purging;
   readonly history: TenantHistory;
@@ -25,11 +25,12 @@ const SETTLED_MS = 60_000;
 /**
  * Removes the data of deleted tenants.
  *
- * R1. The queue comes first: its jobs fail by themselves, because their tenant is gone, and give back what they took. Then
- *     what channels have beside the registry (rows of devices name no tenant, and are found by its passes), the registry and the history, and last the mark that says so.
- *     They wait for its last event to be in the history, which is removed once and for all.
- * R2. Every step looks at what is left and is safe to repeat: a process that dies here loses nothing, and several may work at
- *     the same time.
+ * R1. The queue comes first: its jobs fail by themselves, because their tenant is gone, and refund their charges. Then
+ *     follow the channels' data beside the registry (rows of devices name no tenant and are found by its passes), the
+ *     registry, the history, and last the mark of the removal. These steps wait until its last event is in the history,
+ *     which is removed once.
+ * R2. Every step checks what is left and is safe to repeat: the process may die at any point, and several may work at the
+ *     same time.
  */
 export class TenantRemovals extends Sweep {
   constructor(private readonly ports: TenantRemovalPorts) {

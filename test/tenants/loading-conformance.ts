@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { eq, sql } from "drizzle-orm";
 import { CHANNELS } from "../../src/app/channels.ts";
-import { tenantPartOf } from "../../src/app/of-channels.ts";
+import { joinTenantParts } from "../../src/app/of-channels.ts";
 import type { OpenRegistry } from "../../src/app/open-registry.ts";
 import { QUEUE_SHARE, type Tenant } from "../../src/domain/tenants/tenant.ts";
 import { type AnyDb, Database } from "../../src/storage/postgres/database.ts";

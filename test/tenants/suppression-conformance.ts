@@ -17,9 +17,9 @@ interface Ports {
 }
 
 /** The guarantees of the suppression list. */
-export function suppressionConformance({ registry: registryOf, db, newTenant }: Ports): void {
+export function suppressionConformance({ registry: createRegistry, db, newTenant }: Ports): void {
   test("a suppression is kept once per address, with its newest reason, for its tenant alone", async () => {
-    const registry = registryOf();
+    const registry = createRegistry();
     const [id, otherId] = [await newTenant(), await newTenant()];
     const first = await must(registry.putSuppression(id, "ann@example.com", "bounced"));
     expect(first).toMatchObject({ address: "ann@example.com", reason: "bounced" });
@@ -35,7 +35,7 @@ export function suppressionConformance({ registry: registryOf, db, newTenant }: 
   });
 
   test("a tenant adds addresses within its share, and whoever else adds one takes none of it", async () => {
-    const registry = registryOf();
+    const registry = createRegistry();
     const [id, otherId] = [await newTenant(), await newTenant()];
     const putOwn = async (name: string) => (await registry.putOwnSuppression(id, `${name}@x.example`, "manual")).kind;
     await db().execute(sql`update tenants set own_suppressions = ${ownLimits.suppressionsMax - 2} where id = ${id}`);
@@ -57,7 +57,7 @@ export function suppressionConformance({ registry: registryOf, db, newTenant }: 
   });
 
   test("an erased address stays on the list without being stored, and is not stored again", async () => {
-    const registry = registryOf();
+    const registry = createRegistry();
     const [id, otherId] = [await newTenant(), await newTenant()];
     const first = await must(registry.putSuppression(id, "ann@example.com", "bounced"));
     await must(registry.putSuppression(otherId, "ann@example.com", "manual"));
@@ -86,7 +86,7 @@ export function suppressionConformance({ registry: registryOf, db, newTenant }: 
   });
 
   test("a suppression for a topic stands beside the one for all messages, and each goes by itself", async () => {
-    const registry = registryOf();
+    const registry = createRegistry();
     const id = await newTenant();
     const listed = async (address?: string) =>
       (await must(registry.suppressions(id, null, 10, address))).items.map(({ address, topic, reason }) => [
@@ -114,7 +114,7 @@ export function suppressionConformance({ registry: registryOf, db, newTenant }: 
   });
 
   test("an erased recipient is on the list without the address for each topic, also for later ones", async () => {
-    const registry = registryOf();
+    const registry = createRegistry();
     const id = await newTenant();
     await must(registry.putSuppression(id, "ann@x.example\tnews", "unsubscribed"));
     await must(registry.putSuppression(id, "ann@x.example.org", "manual"));
@@ -134,7 +134,7 @@ export function suppressionConformance({ registry: registryOf, db, newTenant }: 
   });
 
   test("a list is paged in the order of addresses, each once, and an invalid cursor is refused", async () => {
-    const registry = registryOf();
+    const registry = createRegistry();
     const id = await newTenant();
     const addresses = ["a+b@x.example", '"q q"@x.example', "m@x.example", "z@x.example", "b@x.example"];
     for (const address of addresses) await must(registry.putSuppression(id, address, "manual"));
@@ -151,7 +151,7 @@ export function suppressionConformance({ registry: registryOf, db, newTenant }: 
   });
 
   test("a shard's list holds its tenants' suppressions and no others', page by page", async () => {
-    const registry = registryOf();
+    const registry = createRegistry();
     const ids = await Promise.all(Array.from({ length: 6 }, newTenant));
     const [first = ""] = ids;
     const { shard } = await must(registry.tenant(first));
@@ -178,7 +178,7 @@ export function suppressionConformance({ registry: registryOf, db, newTenant }: 
   }, 90_000);
 
   test("an unknown tenant has no list", async () => {
-    const registry = registryOf();
+    const registry = createRegistry();
     const calls = [
       () => registry.putSuppression("nobody", "a@x.example", "manual"),
       () => registry.deleteSuppression("nobody", "a@x.example"),

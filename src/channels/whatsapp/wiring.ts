@@ -44,7 +44,7 @@ declare module "../contract.ts" {
 }
 
 const PUBLIC_API_URL = "https://graph.facebook.com";
-/** The platform's sender when nothing leaves the machine and none is configured. */
+/** The platform's sender in the sandbox when none is configured. */
 const SANDBOX_SENDER: WhatsappSender = { phoneNumberId: "100000000000001", accessToken: "sandbox-access-token" };
 
 /** The platform's own phone number, or null. */
@@ -77,7 +77,7 @@ function startWhatsapp(
   const callbacks = new CallbackData(config.masterKeys);
   const over = (apiUrl: string) => ({
     settings: { whatsappApiUrl: apiUrl },
-    channel: () => new WhatsappChannel({ apiUrl, apiVersion, platform, callbacks, clock, telemetry }),
+    channel: () => new WhatsappChannel({ apiUrl, apiVersion, platform, callbacks, clock, random, telemetry }),
   });
   const realUrl = realWhatsappUrl(config);
   if (realUrl !== null) return over(realUrl);
@@ -95,9 +95,9 @@ interface Provider {
   readonly apiUrl: string | null;
 }
 
-/** What the API needs to take the chat provider's callbacks. */
+/** Creates the API's dependencies for the chat provider's callbacks. */
 function openWebhook(ports: ChannelPorts, { platform, apiUrl }: Provider, shutdown: Shutdown): WhatsappPorts {
-  const { config, queue, directory, eventStore, registry, news, clock, telemetry } = ports;
+  const { config, queue, directory, eventStore, registry, news, clock, random, telemetry } = ports;
   const statuses = new WhatsappStatuses({
     queue,
     references: queue,
@@ -106,6 +106,7 @@ function openWebhook(ports: ChannelPorts, { platform, apiUrl }: Provider, shutdo
     callbacks: new CallbackData(config.masterKeys),
     platform,
     clock,
+    random,
     telemetry,
   });
   // Stopped after the API, which hands over no more statuses by then.
@@ -129,7 +130,7 @@ function suppressionsOfPeople({ directory, queue, suppressions }: ChannelPorts):
       const tenant = await directory.byId(tenantId);
       if (tenant === null) return;
       const names = [...former, ...others].map(normalisedRecipient);
-      // Who was erased is not on the list for that.
+      // An erased recipient is not on the list for that reason.
       const message = { acceptedMs: Number.POSITIVE_INFINITY, topic: undefined };
       const found = await queue.suppressedAmong(tenant, names, message);
       const [stop] = former.flatMap((name) => found.get(normalisedRecipient(name)) ?? []);

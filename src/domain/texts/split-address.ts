@@ -1,6 +1,6 @@
 /**
  * An e-mail address split at its last `@`: within quotes, the local part may have more of them (RFC 5321, 4.1.2). Null: the text has
- * none. The parts may be empty; nothing is judged.
+ * none. The parts may be empty: the address is not checked.
  */
 export function splitAddress(text: string): { readonly local: string; readonly domain: string } | null {
   const at = text.lastIndexOf("@");

@@ -6,7 +6,7 @@ const MIB = 1024 * 1024;
 export const ROOM_BYTES = 64 * MIB;
 /** For those of one tenant. */
 export const SHARE_BYTES = 16 * MIB;
-/** The part of the room reserved for tenants that hold nothing. */
+/** The part of the memory budget reserved for tenants that hold none of it. */
 const RESERVE_BYTES = 16 * MIB;
 /** How long a delivery waits for room before its job is rescheduled. */
 export const ROOM_WAIT_MS = 5_000;

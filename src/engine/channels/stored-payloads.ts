@@ -58,7 +58,7 @@ export class StoredPayloads {
     const { tenantId } = job;
     if (!(await room.take(tenantId, stored.bytes, signal))) return LATER;
     try {
-      const payload = await this.payloadOf(job, stored);
+      const payload = await this.readPayload(job, stored);
       return typeof payload === "string" ? await work({ ...job, payload }) : payload;
     } finally {
       room.give(tenantId, stored.bytes);
@@ -66,7 +66,7 @@ export class StoredPayloads {
   }
 
   /** The payload's text, or the job's outcome without it. */
-  private async payloadOf(job: QueuedJob, stored: StoredPayload): Promise<string | Outcome> {
+  private async readPayload(job: QueuedJob, stored: StoredPayload): Promise<string | Outcome> {
     const { store, nameOf, telemetry } = this.ports;
     const fields = { tenant: job.tenantId, job: job.jobId };
     try {

@@ -86,7 +86,7 @@ async function taken(source: Uint8Array) {
   const reader = new MailReports({
     reports: { take: async (report) => void reports.push(report) },
     links: linkTokens,
-    owners: { ownerOf: async (jobId) => (jobId === JOB ? "acme" : null) },
+    owners: { findOwner: async (jobId) => (jobId === JOB ? "acme" : null) },
     clock: systemClock,
     telemetry: Object.assign(telemetry, { count }),
   });

@@ -200,7 +200,7 @@ export class Front {
       mailReports: new MailReports({
         reports,
         links: linkTokens,
-        owners: { ownerOf: async (jobId) => this.owners.get(jobId) ?? null },
+        owners: { findOwner: async (jobId) => this.owners.get(jobId) ?? null },
         clock,
         telemetry,
       }),

@@ -19,7 +19,7 @@ export interface MailLogOptions extends RuntimePorts {
   /** Resolves when the report need not be repeated. */
   onReport(report: DeliveryReport): Promise<void>;
   /** Finds the job's tenant, or null. Rejects with `UnavailableError` or `TransportError`. */
-  readonly owners: { ownerOf(jobId: string): Promise<string | null> };
+  readonly owners: { findOwner(jobId: string): Promise<string | null> };
 }
 
 /**
@@ -142,7 +142,7 @@ export class MailLog {
     while (true) {
       try {
         if (report.tenantId !== UNKNOWN_TENANT) return await onReport(report);
-        const tenantId = await owners.ownerOf(report.jobId);
+        const tenantId = await owners.findOwner(report.jobId);
         return tenantId === null ? undefined : await onReport({ ...report, tenantId });
       } catch (error) {
         telemetry.log("error", "a report of the mail log was not taken and is repeated", { error: String(error) });

@@ -17,7 +17,7 @@ export interface MailReportsPorts {
   /** Verifies the unsubscribe link of the returned message. */
   readonly links: LinkReader;
   /** Finds the job's tenant, or null. Rejects with `UnavailableError` or `TransportError`. */
-  readonly owners: { ownerOf(jobId: string): Promise<string | null> };
+  readonly owners: { findOwner(jobId: string): Promise<string | null> };
   readonly clock: Clock;
   readonly telemetry: Telemetry;
 }
@@ -68,7 +68,7 @@ export class MailReports {
     if (link !== null) return { job: link, recipient: link.recipient, named };
     if (named !== null) return { job: named, recipient: null, named };
     if (jobId === null || !isJobId(jobId)) return null;
-    const tenantId = await owners.ownerOf(jobId);
+    const tenantId = await owners.findOwner(jobId);
     return tenantId === null ? null : { job: { tenantId, jobId }, recipient: null, named };
   }
 }

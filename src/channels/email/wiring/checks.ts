@@ -3,20 +3,20 @@ import { access } from "node:fs/promises";
 import type { Config } from "../../../config/config.ts";
 import { parseSmtpUrl } from "../../../domain/channels/smtp-url.ts";
 import type { AppChannel } from "../../contract.ts";
-import { nameServersOf } from "./name-servers.ts";
+import { resolveNameServers } from "./name-servers.ts";
 
-/** What mail goes through. */
+/** The mail server in use. */
 export const emailChecks: NonNullable<AppChannel["checks"]> = (config, reach) => ({
-  "mail server": async () => reach(config.smtpUrl === null ? null : mailServerOf(config.smtpUrl)),
+  "mail server": async () => reach(config.smtpUrl === null ? null : describeMailServer(config.smtpUrl)),
   "spam filter": async () => {
     const { spamFilter } = config;
     return spamFilter === "off" || spamFilter === "builtin" ? spamFilter : reach(spamFilter);
   },
   "mail log": () => tryMailLog(config),
-  "name servers": async () => (await nameServersOf(config)).join(", "),
+  "name servers": async () => (await resolveNameServers(config)).join(", "),
 });
 
-function mailServerOf(smtpUrl: string) {
+function describeMailServer(smtpUrl: string) {
   const server = parseSmtpUrl(smtpUrl);
   if (server === null) throw new Error("SMTP_URL is no address of a mail server");
   return server;

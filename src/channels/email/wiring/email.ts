@@ -1,4 +1,4 @@
-import { mailHostOf } from "../../../config/mail-names.ts";
+import { chooseMailHost } from "../../../config/mail-names.ts";
 import type { DomainStore, Domains, SenderDomain } from "../../../domain/channels/domain.ts";
 import { outboundGuard } from "../../../runtime/network-guard.ts";
 import type { Shutdown } from "../../../runtime/shutdown.ts";
@@ -19,8 +19,8 @@ import { SmtpProbe } from "../smtp/smtp-probe.ts";
 import { emailPart } from "../tenant-part.ts";
 import { emailChecks } from "./checks.ts";
 import { startMailLog } from "./mail-log.ts";
-import { nameServersOf } from "./name-servers.ts";
-import { ehloNameOf, startRelay } from "./relay.ts";
+import { resolveNameServers } from "./name-servers.ts";
+import { chooseEhloName, startRelay } from "./relay.ts";
 import { startSubmission } from "./submission.ts";
 
 export const email: AppChannel = {
@@ -80,9 +80,9 @@ async function openEmail(ports: ChannelPorts, shutdown: Shutdown): Promise<OpenC
 
 /** Registers and verifies domains, using the configured name servers or else the system's. */
 async function openDomains({ config, clock, random, directory, stores: { domains, senderDomain } }: ChannelPorts) {
-  const dns = new StubResolver({ servers: await nameServersOf(config), clock, random });
-  const common = { dns, mailHost: mailHostOf(config), clock, random };
-  const relayProbe = new SmtpProbe({ guard: outboundGuard(config), ehloName: ehloNameOf(config) });
+  const dns = new StubResolver({ servers: await resolveNameServers(config), clock, random });
+  const common = { dns, mailHost: chooseMailHost(config), clock, random };
+  const relayProbe = new SmtpProbe({ guard: outboundGuard(config), ehloName: chooseEhloName(config) });
   return {
     domains: new DomainService({ ...common, store: domains, directory, relayProbe }),
     senderDomain: new PlatformSenderDomain({ ...common, store: senderDomain }),

@@ -6,15 +6,15 @@ import { ConfigurationError } from "../../../domain/errors.ts";
 import { answeredWithin } from "../../../runtime/answered-within.ts";
 
 /** Addresses with a port. Rejects with `ConfigurationError` if a configured server's name has no address. */
-export async function nameServersOf({ dnsServers }: Pick<Config, "dnsServers">): Promise<readonly string[]> {
+export async function resolveNameServers({ dnsServers }: Pick<Config, "dnsServers">): Promise<readonly string[]> {
   if (dnsServers === null) return getServers().map(withPort);
-  return (await Promise.all(dnsServers.map(addressesOf))).flat();
+  return (await Promise.all(dnsServers.map(resolveAddresses))).flat();
 }
 
 const NAME_SERVER_MS = 4_000;
 
 /** All of a name's: a server may listen at one of them alone. */
-async function addressesOf(server: string): Promise<readonly string[]> {
+async function resolveAddresses(server: string): Promise<readonly string[]> {
   const [, host = "", port] = /^\[?(.*?)\]?:(\d+)$/.exec(server) ?? [];
   if (isIP(host) !== 0) return [server];
   try {

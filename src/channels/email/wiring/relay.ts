@@ -1,5 +1,5 @@
 import type { Config } from "../../../config/config.ts";
-import { mailHostOf } from "../../../config/mail-names.ts";
+import { chooseMailHost } from "../../../config/mail-names.ts";
 import type { DeliveryReport, SandboxInbox } from "../../../domain/jobs/report.ts";
 import { machineName } from "../../../runtime/machine-name.ts";
 import { outboundGuard } from "../../../runtime/network-guard.ts";
@@ -45,10 +45,11 @@ function openEmail(
   ports: ChannelPorts & Required<Pick<EmailChannelOptions, "links" | "contents">>,
   shutdown: Shutdown,
 ): EmailChannel {
-  const { config, clock, telemetry, away, dispatchers, links, contents, stores } = ports;
+  const { config, clock, random, telemetry, away, dispatchers, links, contents, stores } = ports;
   const ownRelays = config.providers === "live" ? outboundGuard(config) : null;
   const filter = spamFilterFor(config.spamFilter);
-  const spam = filter === null ? null : new SpamScreen({ filter, threshold: config.spamThreshold, clock, telemetry });
+  const spam =
+    filter === null ? null : new SpamScreen({ filter, threshold: config.spamThreshold, clock, random, telemetry });
   if (spam !== null) away.addPart("spam filter", () => spam.health());
   const sender = { defaultFrom: config.mailFrom, defaultSigning: () => stores.senderDomain.signing };
   const common = {
@@ -60,7 +61,7 @@ function openEmail(
     bounces: ports.suppressions,
     contents,
     clock,
-    ehloName: ehloNameOf(config),
+    ehloName: chooseEhloName(config),
     onSwap: (relay: string, { code }: { readonly code: string | null }) => {
       const how = code === "ETLS" ? "plain" : "encrypted";
       telemetry.count("relay_encryption_changes", { to: how });
@@ -81,6 +82,6 @@ function openEmail(
  * `EHLO_NAME`; if unset, `MAIL_HOST`, or else the machine's full name. Where the machine has none, the name that bounces go to: a name
  * is taken by more servers than an address is.
  */
-export function ehloNameOf(config: Config): string {
-  return config.ehloName ?? config.mailHost ?? machineName() ?? mailHostOf(config);
+export function chooseEhloName(config: Config): string {
+  return config.ehloName ?? config.mailHost ?? machineName() ?? chooseMailHost(config);
 }

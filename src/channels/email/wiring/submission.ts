@@ -3,7 +3,7 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "../../../config/config.ts";
 import { generatedAs } from "../../../config/generated-secret.ts";
-import { mailHostOf } from "../../../config/mail-names.ts";
+import { chooseMailHost } from "../../../config/mail-names.ts";
 import { type Clock, sleep, type Timer } from "../../../domain/clock.ts";
 import { ConfigurationError } from "../../../domain/errors.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";

@@ -3,7 +3,7 @@ import type { Json } from "../../../domain/texts/json.ts";
 import { isP256Key } from "../p256-key.ts";
 import { type Checked, Fault, fault, type Reader, readText } from "./readers.ts";
 
-// Of a text that may have line breaks and tabs, but no other control characters.
+// The pattern of a text that may have line breaks and tabs, but no other control characters.
 const BLANKS = "[^\\S\\v\\f]*";
 const PART = "(\\d{1,2}|[01]\\d\\d|2[0-4]\\d|25[0-5])";
 const RGB = `[rR][gG][bB]\\(${[PART, PART, PART].map((part) => `${BLANKS}${part}${BLANKS}`).join(",")}\\)`;

@@ -9,6 +9,7 @@ import type { Telemetry } from "../../../domain/telemetry.ts";
 import { extractHost, isLoopback } from "../../../domain/texts/host.ts";
 import type { Shutdown } from "../../../runtime/shutdown.ts";
 import { systemClock } from "../../../runtime/system-clock.ts";
+import { systemRandom } from "../../../runtime/system-random.ts";
 import { checkAppleSigner } from "../apple/check-apple-signer.ts";
 import { ApnsConnections } from "../apple/push/apns-connections.ts";
 import { startApnsSandbox } from "../sandbox/apns-sandbox.ts";

@@ -12,7 +12,7 @@ export const walletChecks: NonNullable<AppChannel["checks"]> = (config, reach) =
   "Apple push": () => reach(realPushUrl(config)),
 });
 
-/** What the certificate says. Only a push shows whether Apple still accepts it. */
+/** Describes the certificate. Only a push shows whether Apple still accepts it. */
 async function tryApple(config: Config): Promise<string> {
   const isLive = config.providers === "live";
   const isReached = !isLive || config.publicUrl?.startsWith("https:") === true;

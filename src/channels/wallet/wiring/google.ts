@@ -44,7 +44,7 @@ export interface Google extends Required<Pick<OpenChannel, "settings" | "inboxes
 
 /** Google Wallet at the configured addresses, the public ones, or in a sandbox. */
 export async function startGoogle(
-  { config, clock, telemetry, stores: { googleClasses: classOwners, passes }, publicUrl }: ChannelPorts,
+  { config, clock, random, telemetry, stores: { googleClasses: classOwners, passes }, publicUrl }: ChannelPorts,
   platform: WalletPlatform,
   shutdown: Shutdown,
 ): Promise<Google> {
@@ -69,7 +69,7 @@ export async function startGoogle(
       return keysUrl === null || (isLive && !url.startsWith("https:")) ? null : `${url}${CALLBACK_PATH}`;
     },
     clock,
-    random: systemRandom,
+    random,
     telemetry,
   });
   shutdown.add("providers", "Google's wallet", () => wallet.close());

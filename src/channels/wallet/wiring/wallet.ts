@@ -92,7 +92,7 @@ function walletStores(tools: ChannelTools): WalletStores {
 }
 
 async function openWallet(ports: ChannelPorts, shutdown: Shutdown): Promise<OpenChannel> {
-  const { config, clock, telemetry, stores, directory, queue, eventStore, away } = ports;
+  const { config, clock, random, telemetry, stores, directory, queue, eventStore, away } = ports;
   const platform = { apple: await platformApple(config), google: platformGoogle(config) };
   // The API talks to Google as well: about classes, and about the outcome of passes.
   const google = await startGoogle(ports, platform, shutdown);
@@ -104,7 +104,11 @@ async function openWallet(ports: ChannelPorts, shutdown: Shutdown): Promise<Open
   const { passKit, ...devices } = openPassKit(ports, served.bundles);
   const { passes } = stores;
   if (ports.sweeps) {
-    shutdown.start("history", "pass sweep", new PassSweep({ passes, directory, queue, eventStore, clock, telemetry }));
+    shutdown.start(
+      "history",
+      "pass sweep",
+      new PassSweep({ passes, directory, queue, eventStore, clock, random, telemetry }),
+    );
   }
   const push = ports.delivers ? await startPush(ports, served, shutdown) : null;
   return {
@@ -122,7 +126,7 @@ async function openWallet(ports: ChannelPorts, shutdown: Shutdown): Promise<Open
   };
 }
 
-/** What the API's wallet routes need; the wallet channel signs with the same `bundles`. */
+/** Dependencies of the API's wallet routes; the wallet channel signs with the same `bundles`. */
 interface ServedWallet extends WalletPorts {
   readonly bundles: AppleBundles;
   readonly google: GoogleWallet;
@@ -136,7 +140,7 @@ interface Providers {
   readonly keys: CallbackKeys;
 }
 
-/** Starts nothing except a check of the platform's certificate. */
+/** Creates the wallet's parts, and starts only a check of the platform's certificate. */
 function servedWallet(
   { config, clock, telemetry, stores, publicUrl }: ChannelPorts,
   { platform, signers, google, keys }: Providers,
@@ -220,7 +224,7 @@ function ownerCheck(directory: TenantDirectory): (tenantId: string) => boolean {
   };
 }
 
-/** The service for devices that hold passes. Starts nothing. */
+/** Creates the service for devices that hold passes, without starting it. */
 function openPassKit(ports: ChannelPorts, bundles: AppleBundles) {
   const { config, clock, jobIds, telemetry, directory, news } = ports;
   const { passes, devices } = ports.stores;

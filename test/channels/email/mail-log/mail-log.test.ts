@@ -75,7 +75,7 @@ class World {
       clock: systemClock,
       random: systemRandom,
       telemetry: this.telemetry,
-      owners: { ownerOf: async (jobId) => (jobId === buildJobId(1) ? "acme" : null) },
+      owners: { findOwner: async (jobId) => (jobId === buildJobId(1) ? "acme" : null) },
       onReport: async (report) => {
         await this.take(report);
         this.reports.push(report);
