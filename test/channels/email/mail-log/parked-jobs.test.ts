@@ -62,7 +62,7 @@ function follow(shard: number): string {
     path,
     home: folder,
     onReport,
-    owners: { ownerOf: async () => null },
+    owners: { findOwner: async () => null },
     clock: systemClock,
     random: systemRandom,
     telemetry,

@@ -10,7 +10,7 @@ const [path = "", home = "", out = ""] = process.argv.slice(2);
 new MailLog({
   path,
   home,
-  owners: { ownerOf: async () => null },
+  owners: { findOwner: async () => null },
   clock: systemClock,
   random: systemRandom,
   telemetry: new QuietTelemetry(),
