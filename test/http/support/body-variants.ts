@@ -14,19 +14,19 @@ export interface Variant {
  * Bodies that differ from the given one in one place each: without a member, with one that nobody knows, with one that it lacks, with
  * another value. Values are what the schema of the place takes, up to its bounds and just beyond, and what hardly any place takes.
  */
-export function* variantsOf(schema: Schema, body: Json, at = ""): Generator<Variant> {
-  const alternatives = alternativesOf(schema);
-  const values = [...HOSTILE, ...alternatives.flatMap((one) => samplesOf(one, 0))];
+export function* listVariants(schema: Schema, body: Json, at = ""): Generator<Variant> {
+  const alternatives = listAlternatives(schema);
+  const values = [...HOSTILE, ...alternatives.flatMap((one) => drawSamples(one, 0))];
   for (const value of distinct(values)) yield { at, how: `is ${shown(value)}`, body: value };
   if (Array.isArray(body)) yield* listVariants(alternatives, { list: body, at });
   if (isJsonObject(body)) yield* objectVariants(alternatives, { object: body, at });
 }
 
 /** The alternatives of a place. Rules beside an object's members, such as that one of two must be there, make none. */
-function alternativesOf(schema: Schema): readonly Schema[] {
+function listAlternatives(schema: Schema): readonly Schema[] {
   const { anyOf, oneOf } = schema;
   if (schema.properties !== undefined) return [schema];
-  return (anyOf ?? oneOf)?.flatMap((one) => alternativesOf(one)) ?? [schema];
+  return (anyOf ?? oneOf)?.flatMap((one) => listAlternatives(one)) ?? [schema];
 }
 
 interface List {
@@ -43,7 +43,7 @@ function* listVariants(alternatives: readonly Schema[], { list, at }: List) {
       yield { at, how: "is too long", body: Array.from({ length: maxItems + 1 }, (_, i) => numbered(first, i)) };
     }
     if (items === undefined) continue;
-    for (const one of variantsOf(items, first, `${at}[]`)) yield { ...one, body: [one.body, ...rest] };
+    for (const one of listVariants(items, first, `${at}[]`)) yield { ...one, body: [one.body, ...rest] };
   }
 }
 
@@ -65,14 +65,14 @@ function* objectVariants(alternatives: readonly Schema[], { object, at }: Member
     );
     for (const [name, member] of Object.entries(withoutMoreOfTheSame(properties, object))) {
       const inner = `${at}${kind.join("")}${at === "" && kind.length === 0 ? "" : "."}${name}`;
-      for (const one of variantsOf(member, object[name] ?? null, inner)) {
+      for (const one of listVariants(member, object[name] ?? null, inner)) {
         yield { ...one, body: { ...object, [name]: one.body } };
       }
     }
     if (typeof additionalProperties !== "object") continue;
     for (const [name, given] of Object.entries(object)) {
       if (Object.hasOwn(properties, name)) continue;
-      for (const one of variantsOf(additionalProperties, given, `${at}.*`)) {
+      for (const one of listVariants(additionalProperties, given, `${at}.*`)) {
         yield { ...one, body: { ...object, [name]: one.body } };
       }
     }
@@ -114,7 +114,7 @@ const HOSTILE: readonly Json[] = [
 ];
 
 /** What the schema takes, and what is just beyond it. */
-function samplesOf(schema: Schema, depth: number): readonly Json[] {
+function drawSamples(schema: Schema, depth: number): readonly Json[] {
   if (schema.const !== undefined) return [schema.const];
   if (schema.enum !== undefined) return schema.enum;
   return [schema.type ?? []].flat().flatMap((type) => typedSamples(type, schema, depth));
@@ -131,8 +131,8 @@ function typedSamples(type: string, schema: Schema, depth: number): readonly Jso
       );
     case "array":
       if (depth > 2) return [];
-      return alternativesOf(schema.items ?? {})
-        .flatMap((item) => samplesOf(item, depth + 1).slice(0, 6))
+      return listAlternatives(schema.items ?? {})
+        .flatMap((item) => drawSamples(item, depth + 1).slice(0, 6))
         .map((item) => Array.from({ length: Math.max(1, schema.minItems ?? 1) }, (_, i) => numbered(item, i)));
     case "object":
       return depth > 2 ? [] : objectSamples(schema, depth);
@@ -144,19 +144,19 @@ function typedSamples(type: string, schema: Schema, depth: number): readonly Jso
 /** With its required members alone, in as many ways as one of them has values; then with each other member. */
 function objectSamples(schema: Schema, depth: number): readonly Json[] {
   const { properties = {}, required = [], allOf: _ } = schema;
-  const firstOf = (name: string) => ownSample(properties[name] ?? {}, depth + 1);
-  const least = Object.fromEntries(required.map((name) => [name, firstOf(name)] as const));
-  return [least, ...Object.keys(properties).map((name) => ({ ...least, [name]: firstOf(name) }))];
+  const pickFirst = (name: string) => ownSample(properties[name] ?? {}, depth + 1);
+  const least = Object.fromEntries(required.map((name) => [name, pickFirst(name)] as const));
+  return [least, ...Object.keys(properties).map((name) => ({ ...least, [name]: pickFirst(name) }))];
 }
 
 /** One that it takes. */
 function ownSample(schema: Schema, depth: number): Json {
-  const [one = {}] = alternativesOf(schema);
+  const [one = {}] = listAlternatives(schema);
   if (one.format === "uri") return "https://example.com";
   if (one.format === "date-time") return "2026-12-31T23:59:00Z";
   if (one.type === "boolean") return true;
   if (one.type === "integer" || one.type === "number") return one.minimum ?? 1;
-  const [sample = null] = samplesOf(one, depth).filter((value) => value !== "");
+  const [sample = null] = drawSamples(one, depth).filter((value) => value !== "");
   return sample;
 }
 
