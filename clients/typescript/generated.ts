@@ -5741,6 +5741,10 @@ export type Operations = {
   metrics: { answer: ReadableStream<Uint8Array<ArrayBuffer>> };
   /** This document. */
   openapi: {
+    query?: {
+      /** The caller whose operations are described: a tenant with its key, an operator, or all. */
+      for?: "all" | "tenant" | "operator";
+    };
     answer: {
       openapi: string;
       info: { title: string; version: string } & JsonObject;
@@ -5751,7 +5755,13 @@ export type Operations = {
     } & JsonObject;
   };
   /** This document, rendered. */
-  docs: { answer: ReadableStream<Uint8Array<ArrayBuffer>> };
+  docs: {
+    query?: {
+      /** The caller whose operations are described: a tenant with its key, an operator, or all. */
+      for?: "all" | "tenant" | "operator";
+    };
+    answer: ReadableStream<Uint8Array<ArrayBuffer>>;
+  };
   /** A part of the page: start.js. */
   docsStart: { answer: ReadableStream<Uint8Array<ArrayBuffer>> };
   /** A part of the page: swagger-ui-bundle.js. */

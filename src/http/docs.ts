@@ -1,8 +1,10 @@
 import { fileURLToPath } from "node:url";
 import { Type } from "@sinclair/typebox";
 import { type Endpoint, endpoint } from "./endpoint.ts";
+import type { Exchange } from "./exchange.ts";
 import type { FrontDoor } from "./front-door.ts";
 import { openApiDocument } from "./openapi.ts";
+import { queryChoice, readQuery } from "./parameters.ts";
 
 const OpenApiDocument = Type.Object(
   {
@@ -26,7 +28,7 @@ const DOCUMENT_EXAMPLE = {
 /** `GET /openapi.json` and its rendering at `GET /docs`, which makes no request to other hosts. */
 export function docsEndpoints(door: FrontDoor, others: readonly Endpoint[]): readonly Endpoint[] {
   const { version, publicUrl } = door.ports;
-  let text: string | null = null;
+  const texts = new Map<string, string>();
   const own: readonly Endpoint[] = [
     endpoint({
       method: "GET",
@@ -35,8 +37,10 @@ export function docsEndpoints(door: FrontDoor, others: readonly Endpoint[]): rea
       operation: "openapi",
       tag: "Service",
       summary: "This document",
+      query: QUERY,
       answers: { 200: { description: "OpenAPI 3.1.", schema: OpenApiDocument, examples: [DOCUMENT_EXAMPLE] } },
-      handle: (_, exchange) => exchange.jsonText(200, document(), { "cache-control": "no-cache" }),
+      handle: (_, exchange) =>
+        exchange.jsonText(200, document(readAudience(exchange)), { "cache-control": "no-cache" }),
     }),
     endpoint({
       method: "GET",
@@ -45,17 +49,42 @@ export function docsEndpoints(door: FrontDoor, others: readonly Endpoint[]): rea
       operation: "docs",
       tag: "Service",
       summary: "This document, rendered",
+      query: QUERY,
       answers: { 200: { description: "A page.", schema: null, mediaType: "text/html" } },
-      handle: (_, exchange) =>
-        exchange.body(200, PAGE, { ...door.ofPages, ...PAGE_HEADERS, "content-type": "text/html; charset=utf-8" }),
+      handle(_, exchange) {
+        readAudience(exchange);
+        return exchange.body(200, PAGE, {
+          ...door.ofPages,
+          ...PAGE_HEADERS,
+          "content-type": "text/html; charset=utf-8",
+        });
+      },
     }),
     ...ASSETS.map((asset) => assetEndpoint(asset)),
   ];
-  const document = (): string => {
-    text ??= JSON.stringify(openApiDocument([...others, ...own], { version, publicUrl: publicUrl ?? "/" }));
+  const document = (audience: Audience): string => {
+    const all = [...others, ...own];
+    const described = audience === "all" ? all : all.filter(({ caller }) => caller === audience);
+    const text =
+      texts.get(audience) ?? JSON.stringify(openApiDocument(described, { version, publicUrl: publicUrl ?? "/" }));
+    texts.set(audience, text);
     return text;
   };
   return own;
+}
+
+const AUDIENCES = ["all", "tenant", "operator"] as const;
+type Audience = (typeof AUDIENCES)[number];
+
+const QUERY = {
+  for: queryChoice("for", AUDIENCES, {
+    description: "The caller whose operations are described: a tenant with its key, an operator, or all.",
+    absent: "all",
+  }),
+};
+
+function readAudience({ request }: Exchange): Audience {
+  return QUERY.for.read(readQuery(request, ["for"]).for);
 }
 
 function assetEndpoint({ path, operation, type, content }: Asset): Endpoint {
@@ -89,7 +118,7 @@ const PAGE = `<!doctype html>
 </html>
 `;
 
-const START = `SwaggerUIBundle({ url: "/openapi.json", dom_id: "#swagger-ui", deepLinking: true, validatorUrl: null });\n`;
+const START = `SwaggerUIBundle({ url: "/openapi.json" + location.search, dom_id: "#swagger-ui", deepLinking: true, validatorUrl: null });\n`;
 
 const PAGE_HEADERS = {
   "cache-control": "no-cache",

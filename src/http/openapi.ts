@@ -64,7 +64,7 @@ export function openApiDocument(
       license: { name: "MIT", identifier: "MIT" },
     },
     servers: [{ url: publicUrl }],
-    tags: TAGS,
+    tags: TAGS.filter(({ name }) => endpoints.some(({ tag }) => tag === name)),
     paths,
     components: { securitySchemes: SECURITY_SCHEMES, headers: HEADERS, ...components.all() },
   };

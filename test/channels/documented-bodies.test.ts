@@ -14,7 +14,7 @@ import type { Json, JsonObject } from "../../src/domain/texts/json.ts";
 import { optional } from "../../src/http/schemas.ts";
 import type { Acceptance } from "../../src/http/sending/acceptance.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
-import { listVariants } from "../http/support/body-variants.ts";
+import { listBodyVariants } from "../http/support/body-variants.ts";
 import { DocumentSchemas } from "../http/support/document-schemas.ts";
 import type { Schema } from "../http/support/documented.ts";
 import { aTenant } from "../support/tenants.ts";
@@ -174,7 +174,7 @@ function differences({ schema, bodies, refusal }: Kind): readonly string[] {
   const seen = new Set<string>();
   for (const body of bodies) {
     expect([body, documented(body), refusal(body)]).toEqual([body, null, null]);
-    for (const { at, how, body: variant } of listVariants(shown, body)) {
+    for (const { at, how, body: variant } of listBodyVariants(shown, body)) {
       if (seen.has(`${at} ${how}`)) continue;
       seen.add(`${at} ${how}`);
       const [forbidden, refused] = [documented(variant), refusal(variant)];

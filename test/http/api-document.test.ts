@@ -53,6 +53,27 @@ function operations(): [string, Node][] {
 }
 
 describe("the API document", () => {
+  test("can be of tenants' calls alone, or of operators'", async () => {
+    const paths = async (query: string) => {
+      const { status, body } = await front.fetch(`/openapi.json${query}`);
+      expect(status).toBe(200);
+      return { all: Object.keys(nodeAt(body, "paths")), tags: JSON.stringify(body["tags"]) };
+    };
+    const [whole, tenant, operator] = [await paths(""), await paths("?for=tenant"), await paths("?for=operator")];
+    expect(await paths("?for=all")).toEqual(whole);
+    expect(tenant.all).toContain("/v1/send/email");
+    expect(tenant.all.filter((path) => !path.startsWith("/v1/"))).toEqual([]);
+    expect(tenant.tags).not.toContain('"Operators"');
+    expect(operator.all).toContain("/dash/api/tenants");
+    expect(operator.all).not.toContain("/v1/send/email");
+    expect(whole.all).toEqual(expect.arrayContaining([...tenant.all, ...operator.all]));
+    for (const path of ["/openapi.json", "/docs"]) {
+      const refused = await front.fetch(`${path}?for=nobody`);
+      expect([refused.status, refused.body]).toEqual([400, { error: "for must be one of all, tenant, operator" }]);
+    }
+    expect((await front.fetch("/docs?for=tenant")).status).toBe(200);
+  });
+
   test("lists exactly the routes that are served", () => {
     const served = front.server.routes.map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, "{$1}")}`);
     expect(

@@ -14,7 +14,7 @@ export interface Variant {
  * Bodies that differ from the given one in one place each: without a member, with one that nobody knows, with one that it lacks, with
  * another value. Values are what the schema of the place takes, up to its bounds and just beyond, and what hardly any place takes.
  */
-export function* listVariants(schema: Schema, body: Json, at = ""): Generator<Variant> {
+export function* listBodyVariants(schema: Schema, body: Json, at = ""): Generator<Variant> {
   const alternatives = listAlternatives(schema);
   const values = [...HOSTILE, ...alternatives.flatMap((one) => drawSamples(one, 0))];
   for (const value of distinct(values)) yield { at, how: `is ${shown(value)}`, body: value };
@@ -43,7 +43,7 @@ function* listVariants(alternatives: readonly Schema[], { list, at }: List) {
       yield { at, how: "is too long", body: Array.from({ length: maxItems + 1 }, (_, i) => numbered(first, i)) };
     }
     if (items === undefined) continue;
-    for (const one of listVariants(items, first, `${at}[]`)) yield { ...one, body: [one.body, ...rest] };
+    for (const one of listBodyVariants(items, first, `${at}[]`)) yield { ...one, body: [one.body, ...rest] };
   }
 }
 
@@ -65,14 +65,14 @@ function* objectVariants(alternatives: readonly Schema[], { object, at }: Member
     );
     for (const [name, member] of Object.entries(withoutMoreOfTheSame(properties, object))) {
       const inner = `${at}${kind.join("")}${at === "" && kind.length === 0 ? "" : "."}${name}`;
-      for (const one of listVariants(member, object[name] ?? null, inner)) {
+      for (const one of listBodyVariants(member, object[name] ?? null, inner)) {
         yield { ...one, body: { ...object, [name]: one.body } };
       }
     }
     if (typeof additionalProperties !== "object") continue;
     for (const [name, given] of Object.entries(object)) {
       if (Object.hasOwn(properties, name)) continue;
-      for (const one of listVariants(additionalProperties, given, `${at}.*`)) {
+      for (const one of listBodyVariants(additionalProperties, given, `${at}.*`)) {
         yield { ...one, body: { ...object, [name]: one.body } };
       }
     }
