@@ -34,7 +34,7 @@ const RACES = 8;
 
 let engine: Awaited<ReturnType<typeof startEngine>>;
 let freshTenant = 0;
-const ALL_VERSIONS = [1, 2, 3, 4, 5, 6, 7, 8];
+const ALL_VERSIONS = [1, 2, 3, 4, 5, 6, 7, 8, 9];
 const newTenant = () => `tenant-${(freshTenant += 1)}`;
 
 beforeAll(async () => {
