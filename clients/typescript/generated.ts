@@ -2748,6 +2748,7 @@ export type JobExplanation = {
   waits_for:
     | "turn"
     | "plan_pace"
+    | "reputation"
     | "warm_up"
     | "destination_pace"
     | "throttled"
@@ -3128,6 +3129,10 @@ export type WebhookWithSecret = {
         | "message.unknown"
         | "account.updated"
         | "pass.personalized"
+        | "reputation.warned"
+        | "reputation.slowed"
+        | "reputation.held"
+        | "reputation.released"
       )[]
     | null;
   /** Null: all. */
@@ -3182,6 +3187,10 @@ export type Webhook = {
         | "message.unknown"
         | "account.updated"
         | "pass.personalized"
+        | "reputation.warned"
+        | "reputation.slowed"
+        | "reputation.held"
+        | "reputation.released"
       )[]
     | null;
   /** Null: all. */
@@ -3320,6 +3329,40 @@ export type Purge = {
   channels: readonly ("email" | "whatsapp" | "wallet")[];
   /** Jobs that were unfinished at that moment, deliveries in flight included. */
   unfinished: number;
+};
+
+export type TenantReputation = {
+  /** `warned` has no effect; `slowed`: a slower pace; `held`: new sends are refused, too. */
+  level: "good" | "warned" | "slowed" | "held";
+  /** When the level began. */
+  since: string | null;
+  /** The mode in force for the tenant. */
+  governor: "on" | "warn" | "off";
+  /** Null: `REPUTATION_GOVERNOR`. */
+  own_governor: "on" | "warn" | "off" | null;
+  /** The beginning of the hour 24 hours ago, or the release if that was later. */
+  counted_from: string;
+  /** The last release, for 24 hours. */
+  released_at: string | null;
+  sent: number;
+  bounced: number;
+  complained: number;
+  /** Bounces, of the e-mails that were sent or bounced. Judged from `floor` such e-mails on. */
+  bounces: {
+    /** Null: there is no mail. */
+    rate: number | null;
+    floor: number;
+    /** A rate above it. */
+    thresholds: { warned: number; slowed: number; held: number };
+  };
+  /** Complaints, of the e-mails that were sent. Judged from `floor` such e-mails on. */
+  complaints: {
+    /** Null: there is no mail. */
+    rate: number | null;
+    floor: number;
+    /** A rate above it. */
+    thresholds: { warned: number; slowed: number; held: number };
+  };
 };
 
 export type NewKey = {
@@ -4733,7 +4776,8 @@ export type Operations = {
       url: string;
       /**
        * an array of sent, delivered, read, opened, clicked, bounced, complained, failed, suppressed, message.received,
-       * message.unknown, account.updated, pass.personalized; null: all
+       * message.unknown, account.updated, pass.personalized, reputation.warned, reputation.slowed, reputation.held,
+       * reputation.released; null: all
        */
       event_types?:
         | readonly (
@@ -4750,6 +4794,10 @@ export type Operations = {
             | "message.unknown"
             | "account.updated"
             | "pass.personalized"
+            | "reputation.warned"
+            | "reputation.slowed"
+            | "reputation.held"
+            | "reputation.released"
           )[]
         | null;
       /** an array of email, whatsapp, wallet; null: all */
@@ -4785,7 +4833,8 @@ export type Operations = {
       url?: string | null;
       /**
        * an array of sent, delivered, read, opened, clicked, bounced, complained, failed, suppressed, message.received,
-       * message.unknown, account.updated, pass.personalized; null: all
+       * message.unknown, account.updated, pass.personalized, reputation.warned, reputation.slowed, reputation.held,
+       * reputation.released; null: all
        */
       event_types?:
         | readonly (
@@ -4802,6 +4851,10 @@ export type Operations = {
             | "message.unknown"
             | "account.updated"
             | "pass.personalized"
+            | "reputation.warned"
+            | "reputation.slowed"
+            | "reputation.held"
+            | "reputation.released"
           )[]
         | null;
       /** an array of email, whatsapp, wallet; null: all */
@@ -5110,6 +5163,41 @@ export type Operations = {
       channels?: readonly ("email" | "whatsapp" | "wallet")[] | null;
     };
     answer: Purge;
+  };
+  /** A tenant's bounce and complaint rates, and what follows from them. */
+  getReputation: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    answer: TenantReputation;
+  };
+  /**
+   * Choose how a tenant is governed. In force within two minutes: a level that the new mode does not allow ends
+   * then.
+   */
+  putReputationGovernor: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    body: {
+      /** one of on, warn, off, or null for REPUTATION_GOVERNOR */
+      governor: "on" | "warn" | "off" | null;
+    };
+    answer: TenantReputation;
+  };
+  /**
+   * Release a tenant's e-mail from the governor. Its pace and its sends are as before from the answer on,
+   * elsewhere within a second. What happened until now no longer counts; what happens from now on does. A hold by
+   * an operator stays.
+   */
+  releaseReputation: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    answer: TenantReputation;
   };
   /**
    * Make a key, which is shown this once. Requests with a key that has expired are refused with 401. Without
@@ -5903,6 +5991,9 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   holdTenant: { method: "POST", path: "/dash/api/tenants/{id}/hold", repeat: "unsafe" },
   releaseTenant: { method: "POST", path: "/dash/api/tenants/{id}/release", repeat: "unsafe" },
   purgeTenant: { method: "POST", path: "/dash/api/tenants/{id}/purge", repeat: "unsafe" },
+  getReputation: { method: "GET", path: "/dash/api/tenants/{id}/reputation", repeat: "safe" },
+  putReputationGovernor: { method: "PUT", path: "/dash/api/tenants/{id}/reputation", repeat: "safe" },
+  releaseReputation: { method: "POST", path: "/dash/api/tenants/{id}/reputation/release", repeat: "unsafe" },
   createKey: { method: "POST", path: "/dash/api/tenants/{id}/keys", repeat: "unsafe" },
   listKeys: { method: "GET", path: "/dash/api/tenants/{id}/keys", repeat: "safe" },
   createOwnKey: { method: "POST", path: "/v1/keys", repeat: "unsafe" },

@@ -31,6 +31,14 @@ export class WaybillOperator {
       this.calls.call("holdTenant", { path: { id }, body }, options),
     release: (id: string, body: Body<"releaseTenant"> = {}, options?: CallOptions) =>
       this.calls.call("releaseTenant", { path: { id }, body }, options),
+    /** The bounce and complaint rates of its e-mail, and the level that follows from them. */
+    reputation: (id: string, options?: CallOptions) => this.calls.call("getReputation", { path: { id } }, options),
+    /** Null: as the platform does. */
+    govern: (id: string, body: Body<"putReputationGovernor">, options?: CallOptions) =>
+      this.calls.call("putReputationGovernor", { path: { id }, body }, options),
+    /** Only what happens from now on counts. */
+    releaseReputation: (id: string, options?: CallOptions) =>
+      this.calls.call("releaseReputation", { path: { id } }, options),
     /** Ends the jobs that were accepted so far as failed. */
     purge: (id: string, body: Body<"purgeTenant"> = {}, options?: CallOptions) =>
       this.calls.call("purgeTenant", { path: { id }, body }, options),

@@ -16,6 +16,7 @@ import type { JobSchedule } from "../domain/jobs/schedule.ts";
 import type { ProcessStatuses } from "../domain/process-status.ts";
 import type { HistoryErasure, JobErasure, TenantQueueRemoval } from "../domain/tenants/erasure.ts";
 import type { RecipientIndex } from "../domain/tenants/recipient-index.ts";
+import type { MailHistory, ReputationRules } from "../domain/tenants/reputation.ts";
 import type { EventExport } from "../events/endpoints/export-endpoint.ts";
 import type { CallTurns } from "../http/call-turns.ts";
 import type { AuditRepository } from "../operators/audit-log.ts";
@@ -43,6 +44,8 @@ export interface ApiPorts extends Omit<ChannelApiPorts, "passDesk"> {
   readonly eventStore: EventReader & EventSums;
   readonly finishedJobs: FinishedJobs & AllFinishedJobs & LaterEvents;
   readonly eventMetrics: EventMetrics;
+  readonly mailHistory: MailHistory;
+  readonly reputationRules: ReputationRules;
   /** In which tenants read the event store. */
   readonly reads: CallTurns;
   readonly exports: EventExport;

@@ -53,7 +53,7 @@ import type { MainStores, Stores } from "./open-stores.ts";
 import { ALONE, answersAt, deliveryAt, listenerAt, type Place, peersAt, storesAt } from "./place.ts";
 import { readinessParts } from "./readiness-parts.ts";
 import { hasEmbeddedStore } from "./stores.ts";
-import { startOldSweeps, startTenantRemovals, startUsage } from "./sweeps.ts";
+import { startGovernor, startOldSweeps, startTenantRemovals, startUsage } from "./sweeps.ts";
 import { startTracing } from "./tracing.ts";
 import { openNewsDesk, openWebhooks, webhookSender } from "./webhooks.ts";
 
@@ -249,6 +249,7 @@ function startRemovals(
   if (!base.sweeps) return;
   const { registry, queue, beside, eventStore } = base;
   startTenantRemovals(options, shutdown, { registry: registry.registry, queue, beside, history: eventStore.removal });
+  startGovernor(options, shutdown, { registry, queue, eventStore });
 }
 
 function createMachine(telemetry: ProcessTelemetry) {

@@ -1,4 +1,5 @@
 import type { AppChannel } from "../channels/contract.ts";
+import type { Config } from "../config/config.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { RedisQueue } from "../engine/queue/redis-queue.ts";
 import { Retries } from "../engine/retries/retries.ts";
@@ -12,6 +13,7 @@ import { createRetryCharges } from "./of-channels.ts";
 import type { Payloads } from "./open-payloads.ts";
 import type { OpenRegistry } from "./open-registry.ts";
 import type { OpenEventStore } from "./stores.ts";
+import { toReputationRules } from "./sweeps.ts";
 
 interface HistoryPorts {
   readonly queue: RedisQueue;
@@ -23,9 +25,13 @@ interface HistoryPorts {
 /** How the API reads what was recorded. */
 export function openHistory(
   { eventStore, registry, queue, payloads }: HistoryPorts,
-  { channels, telemetry }: { readonly channels: readonly AppChannel[]; readonly telemetry: Telemetry },
+  {
+    channels,
+    config,
+    telemetry,
+  }: { readonly channels: readonly AppChannel[]; readonly config: Config; readonly telemetry: Telemetry },
 ) {
-  const { reader, metrics: eventMetrics, exports, finishedJobs, failedJobs, erasure } = eventStore;
+  const { reader, metrics: eventMetrics, mailHistory, exports, finishedJobs, failedJobs, erasure } = eventStore;
   const { recipients } = registry;
   const failed = failedJobs(registry.contents);
   const charges = createRetryCharges(channels, registry);
@@ -48,6 +54,8 @@ export function openHistory(
   const asked = {
     eventStore: reader,
     eventMetrics,
+    mailHistory,
+    reputationRules: toReputationRules(config),
     exports,
     finishedJobs: found,
     history,

@@ -20,6 +20,7 @@ import { ClickHouseEventFeed } from "../events/clickhouse-event-feed.ts";
 import { ClickHouseEventMetrics } from "../events/clickhouse-event-metrics.ts";
 import { ClickHouseEventReader } from "../events/clickhouse-event-reader.ts";
 import { ClickHouseEventWriter } from "../events/clickhouse-event-writer.ts";
+import { ClickHouseMailCounts } from "../events/clickhouse-mail-counts.ts";
 import { RecipientErasure } from "../events/erase-recipient.ts";
 import { EventStoreBelonging } from "../events/event-store-belonging.ts";
 import { type EventStoreHealth, eventStoreHealth, newestEventMs } from "../events/event-store-health.ts";
@@ -132,6 +133,7 @@ export interface OpenEventStore {
   erasure(recipients: RecipientIndex): HistoryErasure;
   readonly removal: TenantHistory;
   readonly metrics: ClickHouseEventMetrics;
+  readonly mailHistory: ClickHouseMailCounts;
   readonly exports: ClickHouseEventExport;
   /** The id of this event store. Rejects with `ConfigurationError` if its schema is not current. */
   identity(): Promise<string>;
@@ -280,6 +282,7 @@ function eventStoreOver(
     removal: new TenantRemoval({ reading, writing }, target),
     failedJobs: (seal) => new ClickHouseFailedJobs({ clickhouse: reading, target, seal, clock }),
     metrics: new ClickHouseEventMetrics(reading, target),
+    mailHistory: new ClickHouseMailCounts(reading, target),
     exports: new ClickHouseEventExport(exporting, target),
     health: () => eventStoreHealth(reading, target),
     newestEventMs: () => newestEventMs(reading, target),

@@ -1,7 +1,6 @@
 import type { Config } from "../config/config.ts";
 import type { EventFeed } from "../domain/jobs/event-store.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
-import type { Operator } from "../domain/tenants/operator.ts";
 import type { ChangeFeed } from "../domain/tenants/tenant.ts";
 import type { TenantNewsDesk } from "../domain/tenants/tenant-news.ts";
 import { outboundGuard } from "../runtime/network-guard.ts";
@@ -14,6 +13,7 @@ import type { WebhookEndpointPorts } from "../webhooks/webhook-endpoints.ts";
 import { WebhookSender } from "../webhooks/webhook-sender.ts";
 import { WebhookTests } from "../webhooks/webhook-tests.ts";
 import type { OpenRegistry } from "./open-registry.ts";
+import { auditOwnAct } from "./own-acts.ts";
 
 interface WebhookContext {
   readonly config: Config;
@@ -21,9 +21,6 @@ interface WebhookContext {
   readonly eventStore: { readonly feed: EventFeed };
   readonly telemetry: Telemetry;
 }
-
-/** The actor of automatic changes in the audit log. No operator has this name. */
-const WAYBILL: Operator = { id: "waybill", name: "waybill", role: "write" };
 
 /** Creates the sender that calls the webhooks of the tenants whose shards this process records, without starting it. */
 export function webhookSender(
@@ -38,10 +35,7 @@ export function webhookSender(
     caller: new WebhookClient({ guard: outboundGuard(config) }),
     changes,
     async onDisabled({ tenantId, webhookId, reason }: DisabledWebhook) {
-      const requestId = crypto.randomUUID();
-      const call = { operator: WAYBILL, action: "disableWebhook", tenantId, target: webhookId, requestId };
-      const end = await audit.begin(call);
-      await end({ status: 200, detail: { reason }, newTenantId: null });
+      await auditOwnAct(audit, { action: "disableWebhook", tenantId, target: webhookId }, { reason });
       telemetry.log("warn", "a webhook is disabled", { tenant_id: tenantId, webhook_id: webhookId, reason });
     },
     clock: systemClock,

@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { parseSmtpUrl } from "../domain/channels/smtp-url.ts";
 import { EVENT_STORE_SETTINGS } from "./event-store-settings.ts";
 import { PROVIDER_SETTINGS } from "./provider-settings.ts";
+import { REPUTATION_SETTINGS } from "./reputation-settings.ts";
 import type { Setting } from "./setting.ts";
 import { SUBMISSION_SETTINGS } from "./submission-settings.ts";
 import { TRACING_SETTINGS } from "./tracing-settings.ts";
@@ -306,5 +307,6 @@ export const SETTINGS = {
     expected: "a number from 0 to 1",
     parse: (text) => inRange(/^\d(\.\d+)?$/.test(text) ? Number(text) : Number.NaN, 0, 1),
   },
+  ...REPUTATION_SETTINGS,
   ...TRACING_SETTINGS,
 } satisfies Record<string, Setting<unknown>>;

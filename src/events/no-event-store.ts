@@ -38,5 +38,6 @@ export const NO_EVENT_STORE = {
     isFromSums: () => true,
     metrics: () => Promise.reject(new UnavailableError("this process has no event store")),
   },
+  mailHistory: { mailCounts: () => Promise.reject(new UnavailableError("this process has no event store")) },
   exports: { open: () => Promise.reject(new UnavailableError("this process has no event store")) },
 };

@@ -426,9 +426,15 @@ export function requireChannel(tenant: Tenant, channel: ChannelName): void {
   throw new ApiError("channel_not_enabled", `the channel ${channel} is not enabled for this tenant`);
 }
 
-/** Throws 403 unless the tenant has the channel, and no operator has put its sends on hold. */
+/** Throws 403 unless the tenant has the channel, and neither an operator nor its reputation holds its sends. */
 export function requireSending(tenant: Tenant, channel: ChannelName): void {
   requireChannel(tenant, channel);
-  if (tenant.steering?.held.has(channel) !== true) return;
-  throw new ApiError("sends_on_hold", `sends of this tenant on ${channel} are on hold`);
+  if (tenant.steering?.held.has(channel) === true) {
+    throw new ApiError("sends_on_hold", `sends of this tenant on ${channel} are on hold`);
+  }
+  if (channel === "email" && tenant.reputation === "held") throw new ApiError("sends_on_hold", HELD_FOR_REPUTATION);
 }
+
+const HELD_FOR_REPUTATION =
+  "sends of this tenant on email are on hold for its reputation: too many of its e-mails bounced or were reported as spam; " +
+  "an operator ends the hold (docs/reputation.md)";

@@ -33,7 +33,7 @@ export const ERROR_CODES = {
   forbidden: { status: 403, title: "The caller may not do this" },
   scope_missing: { status: 403, title: "The API key lacks the scope that the call needs" },
   channel_not_enabled: { status: 403, title: "The channel is not enabled for the tenant" },
-  sends_on_hold: { status: 403, title: "An operator has put the tenant's sends on the channel on hold" },
+  sends_on_hold: { status: 403, title: "The tenant's sends on the channel are on hold" },
   permission_missing: { status: 403, title: "The tenant lacks a permission that the message needs" },
   read_only_operator: { status: 403, title: "The operator may only read" },
   not_found: { status: 404, title: "There is nothing at this address" },

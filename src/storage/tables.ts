@@ -17,6 +17,7 @@ import {
 } from "drizzle-orm/pg-core";
 import type { TrackingChoice } from "../domain/channels/email.ts";
 import type { ChannelName } from "../domain/jobs/job.ts";
+import type { Reputation } from "../domain/tenants/reputation.ts";
 import { type Permission, QUEUE_SHARE } from "../domain/tenants/tenant.ts";
 import { EXACT_CHARS_MAX, type JsonObject, parseWritten } from "../domain/texts/json.ts";
 
@@ -116,6 +117,8 @@ export const tenants = pgTable(
     /** Unix ms by channel, as `resumedAt`. */
     purgedBefore: json<Record<ChannelName, number>>("purged_before").notNull().default(sql`'{}'::jsonb`),
     resumedAt: json<Record<ChannelName, number>>("resumed_at").notNull().default(sql`'{}'::jsonb`),
+    /** The reputation governor's state; `{}`: the tenant is not governed. */
+    reputation: json<Partial<Reputation>>("reputation").notNull().default(sql`'{}'::jsonb`),
     /** For its e-mails, if neither the message nor its template sets it. */
     tracking: json<TrackingChoice>("tracking").notNull().default(sql`'{}'::jsonb`),
     /**

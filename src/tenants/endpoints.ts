@@ -12,6 +12,7 @@ import { deletionEndpoint } from "./endpoints/deletion-endpoint.ts";
 import { erasureEndpoint } from "./endpoints/erasure-endpoint.ts";
 import { keyEndpoints } from "./endpoints/key-endpoints.ts";
 import { planEndpoints } from "./endpoints/plan-endpoints.ts";
+import { type ReputationPorts, reputationEndpoints } from "./endpoints/reputation-endpoints.ts";
 import { type Purging, steeringEndpoints } from "./endpoints/steering-endpoints.ts";
 import { suppressionEndpoints } from "./endpoints/suppression-endpoints.ts";
 import { templateEndpoints } from "./endpoints/template-endpoints.ts";
@@ -24,6 +25,7 @@ import { KeyRepository } from "./key-repository.ts";
 import { LeavingTenants } from "./leaving-tenants.ts";
 import { PlanRepository } from "./plan-repository.ts";
 import type { TenantRegistry } from "./registry.ts";
+import { createReputations } from "./reputation-repository.ts";
 import type { SuppressionList } from "./suppression-list.ts";
 import { SuppressionRepository } from "./suppression-repository.ts";
 import { TemplateRepository } from "./template-repository.ts";
@@ -31,7 +33,7 @@ import { TenantRepository } from "./tenant-repository.ts";
 import { TokenRepository } from "./token-repository.ts";
 import { UsageRepository } from "./usage-repository.ts";
 
-interface EndpointPorts extends Omit<ErasurePorts, "suppressions" | "queue"> {
+interface EndpointPorts extends Omit<ErasurePorts, "suppressions" | "queue">, Omit<ReputationPorts, "registry"> {
   readonly queue: ErasurePorts["queue"] & Pick<TenantQueueRemoval, "unfinishedJobs">;
   readonly eventStore: UsagePorts["eventStore"];
   readonly registry: TenantRegistry;
@@ -56,6 +58,7 @@ export function tenantRoomEndpoints(
   return [
     ...tenantEndpoints(ports, Tenant, channels),
     ...steeringEndpoints(ports, Tenant, channels),
+    ...reputationEndpoints(ports),
     ...keyEndpoints(ports),
     ...templateEndpoints(ports, kinds),
     ...credentialEndpoints(ports, credentialKinds),
@@ -98,6 +101,7 @@ export function tenantRegistry(
     createKey: (tenantId, options) => keys.create(tenantId, options),
     createOwnKey: (tenantId, options) => keys.createOwn(tenantId, options),
     steerTenant: (tenantId, steer, steered) => tenants.steer(tenantId, steer, steered),
+    ...createReputations(tools),
     keys: (tenantId) => keys.all(tenantId),
     attention: () => attention.read(),
     revokeKey: (tenantId, keyId, options) => keys.revoke(tenantId, keyId, options),

@@ -3,6 +3,7 @@ import type { TrackingChoice } from "../domain/channels/email.ts";
 import type { ChannelName, SuppressionReason } from "../domain/jobs/job.ts";
 import type { Page } from "../domain/page.ts";
 import type { AllOfTenant, Done, Full, Invalid, InvalidCursor, Missing, PageOfTenant } from "../domain/store-result.ts";
+import type { Reputation } from "../domain/tenants/reputation.ts";
 import type { Suppression, SuppressionRecord } from "../domain/tenants/suppressions.ts";
 import type { TemplateRecord } from "../domain/tenants/template-record.ts";
 import type { Permission, Plan, Scope } from "../domain/tenants/tenant.ts";
@@ -215,6 +216,15 @@ export interface TenantRegistry extends SuppressionRegistry {
     steer: Steer,
     channels: readonly ChannelName[],
   ): Promise<Done<TenantRecord> | Missing<"tenant">>;
+
+  reputation(tenantId: string): Promise<Done<Reputation> | Missing<"tenant">>;
+  /** Returns the tenants with a state other than `UNGOVERNED`, by id. */
+  reputations(): Promise<ReadonlyMap<string, Reputation>>;
+  /** Changes the state unless `change` returns the same object. */
+  changeReputation(
+    tenantId: string,
+    change: (state: Reputation) => Reputation,
+  ): Promise<Done<{ readonly state: Reputation; readonly isChanged: boolean }> | Missing<"tenant">>;
 
   /** Returns the key itself, which cannot be read again. */
   createKey(tenantId: string, options?: KeyOptions): Promise<Done<NewKey> | Missing<"tenant">>;

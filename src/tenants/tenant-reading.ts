@@ -6,6 +6,7 @@ import type { Database } from "../storage/postgres/database.ts";
 import { type tenants } from "../storage/tables.ts";
 import type { OwnedRow, StoredTemplates, TenantPart, TenantRows, TenantTable } from "../storage/tenant-part.ts";
 import type { SecretPlace, Vault } from "../storage/vault.ts";
+import { readReputation } from "./reputation-repository.ts";
 import { readSteering } from "./steering-columns.ts";
 import { credentials, TEMPLATE_COLUMNS, templates } from "./tables.ts";
 
@@ -82,6 +83,7 @@ export class TenantReading {
 
   private assembled(row: TenantRow): Tenant {
     const { id: tenantId, shard, name, plan } = row;
+    const { level } = readReputation(row.reputation);
     const own = this.belongings.get(tenantId);
     if (own === undefined) throw new Error("a tenant was not read");
     if (own.error !== null) throw own.error;
@@ -94,6 +96,7 @@ export class TenantReading {
       permissions: new Set(row.permissions),
       allowCustom: new Set(row.allowCustom),
       ...readSteering(row),
+      ...(level !== "good" && { reputation: level }),
       ...this.options.channels.members(this.toTenantRows(row, own)),
     };
   }

@@ -43,7 +43,7 @@ const CALM: Facts = {
   },
   processes: { statuses: [status("a")], accepted: [], acceptedToday: 0 },
   rates: { minutes: [], today: new Map() },
-  registry: { tenants: 1, expiring: [], disabledWebhooks: [] },
+  registry: { tenants: 1, expiring: [], disabledWebhooks: [], governed: [] },
   readiness: { failing: [], away: [] },
 };
 
@@ -71,6 +71,7 @@ const ending = (days: number, kind = "apple_certificate"): Partial<Facts> => ({
     tenants: 1,
     expiring: [{ kind, tenantId: null, name: "n", expiresAtMs: NOW_MS + days * DAY_MS }],
     disabledWebhooks: [],
+    governed: [],
   },
 });
 const rates = (sent: number, other: ReturnType<typeof events>): Partial<Facts> => ({
@@ -78,6 +79,8 @@ const rates = (sent: number, other: ReturnType<typeof events>): Partial<Facts> =
 });
 
 const DISABLED = { tenantId: "acme", webhookId: "w", reason: "gone", atMs: NOW_MS } as const;
+
+const GOVERNED = { tenantId: "acme", level: "warned", sinceMs: NOW_MS } as const;
 
 /** The facts that raise each alert, and facts just below its threshold. */
 const CASES: readonly [alert: string, raised: Partial<Facts>, calm: Partial<Facts>][] = [
@@ -111,7 +114,12 @@ const CASES: readonly [alert: string, raised: Partial<Facts>, calm: Partial<Fact
   ["WaybillBounceRateHigh", rates(101, events("bounced", 6)), rates(99, events("bounced", 50))],
   ["WaybillFailureRateHigh", rates(100, events("failed", 21)), rates(300, events("failed", 21))],
   ["WaybillCredentialExpiring", ending(13), ending(15)],
-  ["WaybillWebhookDisabled", { registry: { tenants: 1, expiring: [], disabledWebhooks: [DISABLED] } }, {}],
+  [
+    "WaybillWebhookDisabled",
+    { registry: { tenants: 1, expiring: [], disabledWebhooks: [DISABLED], governed: [] } },
+    {},
+  ],
+  ["WaybillTenantGoverned", { registry: { tenants: 1, expiring: [], disabledWebhooks: [], governed: [GOVERNED] } }, {}],
   ["WaybillEventLoopSlow", oneProcess({ loopDelayMs: 251 }), oneProcess({ loopDelayMs: 249 })],
   ["WaybillMailLogBehind", away("mail log"), away("spam filter was away")],
 ];
@@ -210,7 +218,7 @@ function ports(changes: Partial<OverviewPorts> = {}): OverviewPorts {
       statuses: { statuses: async () => ({ statuses: [status("a", OWNS_BOTH)], accepted: [], acceptedToday: 9 }) },
     },
     rates: { minutes: async () => [], sumsSince: async () => new Map() },
-    registry: { tenantCount: async () => 2, expiring: async () => [] },
+    registry: { tenantCount: async () => 2, expiring: async () => [], reputations: async () => new Map() },
     webhooks: { disabled: async () => [] },
     platformExpiring: () => [],
     readiness: { look: async () => ({ failing: [], away: [] }) },

@@ -14,7 +14,7 @@ import { applyMigration, beginMigrations, MIGRATIONS } from "../support/registry
 const RELEASED = [
   "be398e1c", "fb1a8c85", "73268d6e", "47f356c0", "3249a1a2", "63abce08", "d77010c4", "3480dac1", "ac17aeaf",
   "2f18b5aa", "67b979d3", "d0273bf4", "3d84c074", "c7a27d7a", "4c8265a7", "1bb89bb7", "f455083d", "fdee72b0",
-  "f81110ad", "8687af4a", "3a309f00", "339c22cc", "042fb4c6", "62c075b3", "74bb5ce4", "c627ac57",
+  "f81110ad", "8687af4a", "3a309f00", "339c22cc", "042fb4c6", "62c075b3", "74bb5ce4", "c627ac57", "f1592e11",
 ];
 
 /**

@@ -2083,7 +2083,7 @@ JobExplanation = TypedDict(
     {
         "job_id": "str",
         "status": "Literal['pending', 'running', 'success', 'failed', 'suppressed']",
-        "waits_for": "Union[Literal['turn', 'plan_pace', 'warm_up', 'destination_pace', 'throttled', 'relay_away', 'schedule', 'retry', 'paused'], None]",
+        "waits_for": "Union[Literal['turn', 'plan_pace', 'reputation', 'warm_up', 'destination_pace', 'throttled', 'relay_away', 'schedule', 'retry', 'paused'], None]",
         "detail": "str",
         "failure_class": NotRequired["Literal['recipient', 'mailbox_full', 'domain', 'refused', 'authentication', 'throttled', 'content', 'sender', 'unreachable', 'purged', 'other']"],
         "estimated_at": NotRequired["str"],
@@ -2228,7 +2228,7 @@ CreateWebhookBody = TypedDict(
     "CreateWebhookBody",
     {
         "url": "str",
-        "event_types": NotRequired["Union[list[Union[Literal['sent'], Literal['delivered'], Literal['read'], Literal['opened'], Literal['clicked'], Literal['bounced'], Literal['complained'], Literal['failed'], Literal['suppressed'], Literal['message.received'], Literal['message.unknown'], Literal['account.updated'], Literal['pass.personalized']]], None]"],
+        "event_types": NotRequired["Union[list[Union[Literal['sent'], Literal['delivered'], Literal['read'], Literal['opened'], Literal['clicked'], Literal['bounced'], Literal['complained'], Literal['failed'], Literal['suppressed'], Literal['message.received'], Literal['message.unknown'], Literal['account.updated'], Literal['pass.personalized'], Literal['reputation.warned'], Literal['reputation.slowed'], Literal['reputation.held'], Literal['reputation.released']]], None]"],
         "channels": NotRequired["Union[list[Union[Literal['email'], Literal['whatsapp'], Literal['wallet']]], None]"],
         "description": NotRequired["Union[str, None]"],
         "batch_max": NotRequired["Union[int, None]"],
@@ -2240,7 +2240,7 @@ WebhookWithSecret = TypedDict(
     {
         "webhook_id": "str",
         "url": "str",
-        "event_types": "Union[list[Literal['sent', 'delivered', 'read', 'opened', 'clicked', 'bounced', 'complained', 'failed', 'suppressed', 'message.received', 'message.unknown', 'account.updated', 'pass.personalized']], None]",
+        "event_types": "Union[list[Literal['sent', 'delivered', 'read', 'opened', 'clicked', 'bounced', 'complained', 'failed', 'suppressed', 'message.received', 'message.unknown', 'account.updated', 'pass.personalized', 'reputation.warned', 'reputation.slowed', 'reputation.held', 'reputation.released']], None]",
         "channels": "Union[list[Literal['email', 'whatsapp', 'wallet']], None]",
         "description": "Union[str, None]",
         "batch_max": "int",
@@ -2286,7 +2286,7 @@ Webhook = TypedDict(
     {
         "webhook_id": "str",
         "url": "str",
-        "event_types": "Union[list[Literal['sent', 'delivered', 'read', 'opened', 'clicked', 'bounced', 'complained', 'failed', 'suppressed', 'message.received', 'message.unknown', 'account.updated', 'pass.personalized']], None]",
+        "event_types": "Union[list[Literal['sent', 'delivered', 'read', 'opened', 'clicked', 'bounced', 'complained', 'failed', 'suppressed', 'message.received', 'message.unknown', 'account.updated', 'pass.personalized', 'reputation.warned', 'reputation.slowed', 'reputation.held', 'reputation.released']], None]",
         "channels": "Union[list[Literal['email', 'whatsapp', 'wallet']], None]",
         "description": "Union[str, None]",
         "batch_max": "int",
@@ -2323,7 +2323,7 @@ ChangeWebhookBody = TypedDict(
     "ChangeWebhookBody",
     {
         "url": NotRequired["Union[str, None]"],
-        "event_types": NotRequired["Union[list[Union[Literal['sent'], Literal['delivered'], Literal['read'], Literal['opened'], Literal['clicked'], Literal['bounced'], Literal['complained'], Literal['failed'], Literal['suppressed'], Literal['message.received'], Literal['message.unknown'], Literal['account.updated'], Literal['pass.personalized']]], None]"],
+        "event_types": NotRequired["Union[list[Union[Literal['sent'], Literal['delivered'], Literal['read'], Literal['opened'], Literal['clicked'], Literal['bounced'], Literal['complained'], Literal['failed'], Literal['suppressed'], Literal['message.received'], Literal['message.unknown'], Literal['account.updated'], Literal['pass.personalized'], Literal['reputation.warned'], Literal['reputation.slowed'], Literal['reputation.held'], Literal['reputation.released']]], None]"],
         "channels": NotRequired["Union[list[Union[Literal['email'], Literal['whatsapp'], Literal['wallet']]], None]"],
         "description": NotRequired["Union[str, None]"],
         "batch_max": NotRequired["Union[int, None]"],

@@ -7,6 +7,7 @@ import type { ChannelName } from "./job.ts";
  * |---|---|
  * | `turn` | its turn among its tenant's jobs and those of others |
  * | `plan_pace` | the deliveries per second of its tenant's plan |
+ * | `reputation` | the slower pace that its tenant's bounces or complaints have brought |
  * | `warm_up` | another day: its tenant's new sender has used up this day's allowance |
  * | `destination_pace` | the recipient's mail server, which accepts mail more slowly than it arrives |
  * | `throttled` | the provider, which asked its sender to go slower or to pause |
@@ -18,6 +19,7 @@ import type { ChannelName } from "./job.ts";
 export const WAITS = [
   "turn",
   "plan_pace",
+  "reputation",
   "warm_up",
   "destination_pace",
   "throttled",

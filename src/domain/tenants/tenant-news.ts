@@ -1,7 +1,16 @@
 import type { ChannelName } from "../jobs/job.ts";
 import type { JsonObject } from "../texts/json.ts";
 
-export const NEWS_TYPES = ["message.received", "message.unknown", "account.updated", "pass.personalized"] as const;
+export const NEWS_TYPES = [
+  "message.received",
+  "message.unknown",
+  "account.updated",
+  "pass.personalized",
+  "reputation.warned",
+  "reputation.slowed",
+  "reputation.held",
+  "reputation.released",
+] as const;
 export type NewsType = (typeof NEWS_TYPES)[number];
 
 /** An update for a tenant that is not an event of one of its messages. */

@@ -1,4 +1,5 @@
 import type { ChannelName } from "../jobs/job.ts";
+import type { GovernedLevel } from "./reputation.ts";
 import type { Steering } from "./steering.ts";
 
 export const TENANT_ID = /^[a-z0-9][a-z0-9-]{0,62}$/;
@@ -69,6 +70,8 @@ export interface Tenant extends TenantRef, ChannelMembers {
   readonly allowCustom: ReadonlySet<ChannelName>;
   /** Absent: no operator has paused, held or purged anything. */
   readonly steering?: Steering;
+  /** The level at which its e-mail is governed; absent: it is not. */
+  readonly reputation?: GovernedLevel;
 }
 
 /** The channels' own members of a tenant: each channel's folder adds its own with `declare module`. */

@@ -7,6 +7,7 @@ import { limits } from "../../domain/limits.ts";
 import { Pace } from "../../domain/pace.ts";
 import type { QueueWait } from "../../domain/process-status.ts";
 import type { Random } from "../../domain/random.ts";
+import { paceFor } from "../../domain/tenants/reputation.ts";
 import type { Tenant } from "../../domain/tenants/tenant.ts";
 import { dailyAllowance, untilNextUtcDayMs, utcDayAt } from "../../domain/tenants/warm-up.ts";
 import { engineLimits } from "../limits.ts";
@@ -243,13 +244,18 @@ export class TenantActor implements Waiter, Starter, Asker {
       return false;
     }
     const left = this.left(tenant);
-    const planMs = this.pace.waitMs(this.options.clock.monotonicMs(), tenant?.plan.deliveriesPerSecond ?? null);
+    const planMs = this.pace.waitMs(this.options.clock.monotonicMs(), this.findPace(tenant));
     const actions = this.hear({ kind: "offered", left, isOld: this.isOld(job), planMs });
     if (!actions.some(({ kind }) => kind === "start")) return false;
     // Last: checking the channel's pace reserves a turn for the tenant, which it should then be able to use.
     if (tenant !== null && this.isThrottled(tenant)) return false;
     this.chosen = { tenant, isLimited: left < Number.POSITIVE_INFINITY };
     return true;
+  }
+
+  /** In deliveries per second; null: unlimited. */
+  private findPace(tenant: Tenant | null): number | null {
+    return tenant === null ? null : paceFor(tenant, this.tenantQueue.channel);
   }
 
   startNext(): void {
@@ -259,7 +265,7 @@ export class TenantActor implements Waiter, Starter, Asker {
     const { lane } = this.way;
     this.become({ waiting: this.state.waiting.slice(1), delivering: this.state.delivering + 1 });
     const slot = lane === null ? null : lane.begin(this, this.place !== lane);
-    this.pace.take(this.options.clock.monotonicMs(), tenant?.plan.deliveriesPerSecond ?? null);
+    this.pace.take(this.options.clock.monotonicMs(), this.findPace(tenant));
     const unit = isLimited ? this.options.allowances.take(this.tenantQueue) : null;
     this.options.start({ job, tenant, unit, slot, isOld: this.isOld(job) });
     if (this.planPull() !== null) this.options.onChange(this);

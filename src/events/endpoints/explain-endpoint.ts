@@ -4,10 +4,11 @@ import { isOutage } from "../../domain/errors.ts";
 import { isJobId } from "../../domain/ids.ts";
 import type { EventReader } from "../../domain/jobs/event-store.ts";
 import { FAILURE_CLASSES, failureClassOfJob } from "../../domain/jobs/failure-class.ts";
-import { type Attempt, isFinal, JOB_STATUSES, type JobRecord } from "../../domain/jobs/job.ts";
+import { type Attempt, type ChannelName, isFinal, JOB_STATUSES, type JobRecord } from "../../domain/jobs/job.ts";
 import { type JobQuestions, type OwnersAnswer, WAITS, type WaitsFor } from "../../domain/jobs/job-questions.ts";
 import type { QueuedJobSummary, QueuedJobs } from "../../domain/jobs/job-search.ts";
 import { ownerlessShards, type ProcessStatuses } from "../../domain/process-status.ts";
+import { paceFor } from "../../domain/tenants/reputation.ts";
 import type { Tenant } from "../../domain/tenants/tenant.ts";
 import { dailyAllowance, untilNextUtcDayMs, utcDayAt } from "../../domain/tenants/warm-up.ts";
 import { type Endpoint, reply, tenantEndpoint } from "../../http/endpoint.ts";
@@ -108,6 +109,8 @@ export function explainEndpoint(ports: ExplainPorts): Endpoint {
 const DETAILS: Readonly<Record<WaitsFor, string>> = {
   turn: "its turn: other jobs are before it",
   plan_pace: "the pace of your plan: so many deliveries a second, and no more",
+  reputation:
+    "the slower pace of your e-mail: too much of it bounced or was reported as spam (docs/reputation.md); an operator can end that",
   warm_up: "another day: your sender is new, and has sent what it may send today",
   destination_pace: "the recipient's mail server, which takes mail more slowly than it comes",
   throttled: "the provider, which asks your sender to go slower",
@@ -145,7 +148,7 @@ async function explainWait(ports: ExplainPorts, { tenant, job, waiting }: Unfini
   const answer = await asked(ports, tenant, job);
   if (answer?.waitsFor === null) return { waits_for: null, detail: "its delivery is under way" };
   const ahead = await ports.queue.jobsAhead(tenant, channel, jobId);
-  const waitsFor = answer?.waitsFor ?? "turn";
+  const waitsFor = namePace(answer?.waitsFor ?? "turn", tenant, channel);
   const nowMs = ports.clock.nowMs();
   const why = waits(waitsFor, estimateMs({ tenant, waitsFor, forMs: answer?.forMs ?? null, ahead, channel, nowMs }));
   if (answer === null && (await isOwnerless(ports, tenant))) {
@@ -154,6 +157,12 @@ async function explainWait(ports: ExplainPorts, { tenant, job, waiting }: Unfini
   // The server's own words explain best why it is unavailable.
   const detail = answer?.why ? `${why.detail}: ${answer.why}` : why.detail;
   return { ...why, detail, ...(ahead !== null && { ahead }) };
+}
+
+/** The process that delivers knows the pace, but not the reason for it. */
+function namePace(waitsFor: WaitsFor, tenant: Tenant, channel: ChannelName): WaitsFor {
+  const isSlowed = paceFor(tenant, channel) !== tenant.plan.deliveriesPerSecond;
+  return waitsFor === "plan_pace" && isSlowed ? "reputation" : waitsFor;
 }
 
 /** Returns the reason why a job waits for a set time. */
@@ -194,8 +203,9 @@ interface Estimate {
 
 /** Estimates the delivery time (unix ms); null if it cannot be estimated. */
 function estimateMs({ tenant, waitsFor, forMs, ahead, channel, nowMs }: Estimate): number | null {
-  const { deliveriesPerSecond } = tenant.plan;
-  if (waitsFor === "plan_pace" && deliveriesPerSecond !== null && ahead !== null) {
+  const deliveriesPerSecond = paceFor(tenant, channel);
+  const isPaced = waitsFor === "plan_pace" || waitsFor === "reputation";
+  if (isPaced && deliveriesPerSecond !== null && ahead !== null) {
     return nowMs + (forMs ?? 0) + (ahead * 1_000) / deliveriesPerSecond;
   }
   if (waitsFor === "throttled" && forMs !== null) return nowMs + forMs;

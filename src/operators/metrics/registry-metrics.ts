@@ -2,14 +2,15 @@ import type { Clock } from "../../domain/clock.ts";
 import type { ChannelName } from "../../domain/jobs/job.ts";
 import { recently } from "../../domain/recently.ts";
 import type { SeriesGauges, Telemetry } from "../../domain/telemetry.ts";
+import { GOVERNED_LEVELS } from "../../domain/tenants/reputation.ts";
 import type { Registry } from "../../storage/registry.ts";
 
 const FRESH_MS = 60_000;
 const WAIT_MS = 1_000;
-const SERIES = ["tenants_paused", "tenants_on_hold", "api_key_expiry_seconds", "webhooks_disabled"];
+const SERIES = ["tenants_paused", "tenants_on_hold", "tenants_governed", "api_key_expiry_seconds", "webhooks_disabled"];
 
 export interface RegistryMetricsPorts {
-  readonly registry: Pick<Registry, "attention">;
+  readonly registry: Pick<Registry, "attention" | "reputations">;
   readonly webhookDeliveries: {
     disabled(): Promise<readonly { readonly tenantId: string; readonly webhookId: string }[]>;
   };
@@ -32,6 +33,11 @@ export class RegistryMetrics {
     const { registry, webhookDeliveries, channels, clock, telemetry } = this.ports;
     try {
       const { paused, held, expiringKeys } = await registry.attention();
+      const reputations = Array.from((await registry.reputations()).values());
+      telemetry.series(
+        "tenants_governed",
+        GOVERNED_LEVELS.map((level) => [{ level }, reputations.filter((one) => one.level === level).length]),
+      );
       const disabled = await webhookDeliveries.disabled();
       telemetry.series(
         "webhooks_disabled",

@@ -158,6 +158,15 @@ const RULES: readonly Rule[] = [
       })),
   },
   {
+    alert: "WaybillTenantGoverned",
+    severity: "ticket",
+    find: ({ registry }) =>
+      (registry?.governed ?? []).map(({ tenantId, level, sinceMs }) => ({
+        title: `the e-mail of ${tenantId} is ${GOVERNED[level]}`,
+        detail: `too much of it bounces or is reported as spam, since ${isoTime(sinceMs)}`,
+      })),
+  },
+  {
     alert: "WaybillEventLoopSlow",
     severity: "ticket",
     find: ({ processes }) =>
@@ -178,6 +187,7 @@ const RULES: readonly Rule[] = [
   },
 ];
 
+const GOVERNED = { warned: "near its limits", slowed: "slowed", held: "on hold" } as const;
 const WORK = { dispatcher: "delivers", recorder: "records" } as const;
 
 /** Returns the active alarms, urgent ones first. Pure. */

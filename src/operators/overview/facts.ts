@@ -4,6 +4,7 @@ import type { MinuteEvents } from "../../domain/jobs/event-store.ts";
 import type { ChannelName } from "../../domain/jobs/job.ts";
 import type { QueueFacts } from "../../domain/jobs/queue-depth.ts";
 import type { KnownStatuses } from "../../domain/process-status.ts";
+import type { GovernedLevel } from "../../domain/tenants/reputation.ts";
 import type { ReadinessState } from "../../http/readiness.ts";
 
 export interface RateFacts {
@@ -19,6 +20,14 @@ export interface RegistryFacts {
   readonly expiring: readonly Expiring[];
   /** Webhooks disabled within the last week and not enabled since, latest first. */
   readonly disabledWebhooks: readonly DisabledWebhookFact[];
+  /** Tenants whose e-mail is governed for its reputation. */
+  readonly governed: readonly GovernedFact[];
+}
+
+export interface GovernedFact {
+  readonly tenantId: string;
+  readonly level: GovernedLevel;
+  readonly sinceMs: number;
 }
 
 export interface DisabledWebhookFact {

@@ -6,9 +6,10 @@ import { type MeasuredQueue, queueFacts } from "../../domain/jobs/queue-depth.ts
 import { oneAtATime } from "../../domain/one-at-a-time.ts";
 import { recently } from "../../domain/recently.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
+import { REPUTATION_LEVELS, type Reputation } from "../../domain/tenants/reputation.ts";
 import type { Readiness } from "../../http/readiness.ts";
 import { overviewBody } from "./body.ts";
-import { type DisabledWebhookFact, firstMinuteMs } from "./facts.ts";
+import { type DisabledWebhookFact, firstMinuteMs, type GovernedFact } from "./facts.ts";
 import type { OverviewBody } from "./schema.ts";
 
 /** The shortest time between two overviews, however many are requested. */
@@ -23,7 +24,11 @@ const EXPIRING_DAYS = 30;
 export interface OverviewPorts {
   readonly queue: MeasuredQueue;
   readonly rates: EventRates;
-  readonly registry: { tenantCount(): Promise<number>; expiring(before: Date): Promise<readonly Expiring[]> };
+  readonly registry: {
+    tenantCount(): Promise<number>;
+    expiring(before: Date): Promise<readonly Expiring[]>;
+    reputations(): Promise<ReadonlyMap<string, Reputation>>;
+  };
   readonly webhooks: { disabled(): Promise<readonly DisabledWebhookFact[]> };
   /** The platform's own certificates. */
   platformExpiring(): readonly Expiring[];
@@ -87,6 +92,7 @@ function createParts(ports: OverviewPorts) {
       return {
         tenants: await registry.tenantCount(),
         disabledWebhooks: await webhooks.disabled(),
+        governed: listGoverned(await registry.reputations()),
         expiring: expiring
           .filter(({ expiresAtMs }) => expiresAtMs <= before.getTime())
           .sort((a, b) => a.expiresAtMs - b.expiresAtMs),
@@ -94,6 +100,13 @@ function createParts(ports: OverviewPorts) {
     }),
     readiness: part("readiness", 0, () => readiness.look()),
   };
+}
+
+/** Returns the tenants on hold first. */
+function listGoverned(reputations: ReadonlyMap<string, Reputation>): readonly GovernedFact[] {
+  return Array.from(reputations)
+    .flatMap(([tenantId, { level, sinceMs }]) => (level === "good" ? [] : [{ tenantId, level, sinceMs: sinceMs ?? 0 }]))
+    .sort((a, b) => REPUTATION_LEVELS.indexOf(b.level) - REPUTATION_LEVELS.indexOf(a.level));
 }
 
 /** Wraps the read of a part. It resolves to null if the part fails, or does not answer in time. */

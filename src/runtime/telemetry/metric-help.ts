@@ -59,6 +59,7 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
     "Seconds until an API key in use expires, by tenant and name: of those that expire within 30 days, the first 50.",
   ],
   ["tenants_paused", "Tenants whose deliveries an operator has paused, by channel."],
+  ["tenants_governed", "Tenants whose e-mail is warned, slowed or held for its bounces or complaints, by level."],
   ["tenants_on_hold", "Tenants whose new sends are refused for an operator's hold, by channel."],
   ["delivery_seconds", "Time that a provider took for a delivery, in seconds."],
   ["chat_provider_errors", "Errors of the chat provider, by code and consequence."],

@@ -171,6 +171,12 @@ export class Front {
       }),
       eventStore,
       finishedJobs: eventStore,
+      mailHistory: { mailCounts: async () => new Map() },
+      reputationRules: {
+        mode: "on",
+        bounces: { warned: 0.04, slowed: 0.06, held: 0.1 },
+        complaints: { warned: 0.001, slowed: 0.002, held: 0.005 },
+      },
       eventMetrics: { isFromSums: () => true, metrics: async () => [] },
       reads,
       overview: { now: async () => OVERVIEW_EXAMPLE },

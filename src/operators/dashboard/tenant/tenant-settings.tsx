@@ -2,6 +2,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { call } from "../api.ts";
 import { FormDialog } from "../dialog.tsx";
+import { Reputation } from "../reputation.tsx";
 import { goTo } from "../route.ts";
 import { ChangeButton } from "../session.tsx";
 import { Steering } from "../steering.tsx";
@@ -18,6 +19,7 @@ export function SettingsTab(props: TabProps): JSX.Element {
   return (
     <>
       <Steering {...props} />
+      <Reputation {...props} />
       <Card
         title="Settings"
         actions={

@@ -1,0 +1,1 @@
+ALTER TABLE "tenants" ADD COLUMN "reputation" jsonb DEFAULT '{}'::jsonb NOT NULL;
