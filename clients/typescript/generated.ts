@@ -3256,6 +3256,118 @@ export type WebhookAttemptPage = {
   next_cursor: string | null;
 };
 
+export type TenantWebhook = {
+  tenant_id: string;
+  webhook_id: string;
+  url: string;
+  /** Null: all. */
+  event_types:
+    | readonly (
+        | "sent"
+        | "delivered"
+        | "read"
+        | "opened"
+        | "clicked"
+        | "bounced"
+        | "complained"
+        | "failed"
+        | "suppressed"
+        | "message.received"
+        | "message.unknown"
+        | "account.updated"
+        | "pass.personalized"
+      )[]
+    | null;
+  /** Null: all. */
+  channels: readonly ("email" | "whatsapp" | "wallet")[] | null;
+  description: string | null;
+  /** 1: an event or message a call, as an object; more: arrays. */
+  batch_max: number;
+  status: "enabled" | "disabled";
+  /** Null while it is enabled. */
+  disabled_at: string | null;
+  /** `gone`: the receiver answered 410; `failing`: it accepted no call for three days. */
+  disabled_reason: "gone" | "failing" | null;
+  /** The first failed call since the last success; null: the last call succeeded. */
+  failing_since: string | null;
+  /** When the failed call is repeated; null: no call waits to be repeated. */
+  next_attempt_at: string | null;
+  /** Why the last call failed. */
+  last_error: string | null;
+  /** The events through this one were delivered. */
+  last_event_id: number;
+  /**
+   * The events of the call that failed: after the first id, through the last. Later events are delivered only once
+   * they are accepted, or skipped by a replay after `through_event_id`.
+   */
+  blocked_by: { after_event_id: number; through_event_id: number } | null;
+  /**
+   * The events still to be replayed: after the first id, through the last, with messages that came in at that
+   * time.
+   */
+  replay: { after_event_id: number; through_event_id: number } | null;
+  created_at: string;
+  /** `failing`: its last call failed and is repeated. */
+  state: "enabled" | "failing" | "disabled";
+  /**
+   * By how much the last event that it was told is older than the tenant's last event; 0: it was told everything;
+   * null: the event store does not answer.
+   */
+  behind_seconds: number | null;
+  /** The last call, and the receiver's answer; null: it was not called within seven days. */
+  last_call: {
+    at: string;
+    /** The answer's status; null: there was no answer. */
+    status: number | null;
+    /** Why it counts as failed. */
+    error: string | null;
+  } | null;
+};
+
+export type TenantWebhookPage = {
+  webhooks: readonly TenantWebhook[];
+  /** Pass it as `cursor`; null on the last page. */
+  next_cursor: string | null;
+};
+
+export type FailureGroup = {
+  tenant_id: string;
+  channel: "email" | "whatsapp" | "wallet";
+  /** `bounced`: it was sent, and then it came back. */
+  type: "failed" | "bounced";
+  failure_class:
+    | "recipient"
+    | "mailbox_full"
+    | "domain"
+    | "refused"
+    | "authentication"
+    | "throttled"
+    | "content"
+    | "sender"
+    | "unreachable"
+    | "purged"
+    | "other";
+  /** Each counts once; those that were sent again since count, too. */
+  jobs: number;
+  /** What the tenant sent on the channel in the hours of the range. */
+  sent: number;
+  /** The words of the latest one, without addresses and numbers of people. */
+  example: string | null;
+  last_at: string;
+};
+
+export type FailureGroupList = { groups: readonly FailureGroup[] };
+
+export type Rates = {
+  from: string;
+  interval_seconds: number;
+  series: readonly {
+    channel: "email" | "whatsapp" | "wallet";
+    outcome: "sent" | "delivered" | "bounced" | "failed" | "suppressed";
+    counts: readonly number[];
+  }[];
+};
+
 export type MetricsRow = {
   /** When the interval begins, in UTC. */
   at?: string;
@@ -3622,6 +3734,8 @@ export type Plan = {
   queued_bytes_max: number;
   /** How long after its acceptance a job is held while its mail server or provider is away. */
   hold_hours: number;
+  /** How many tenants have it. */
+  tenants: number;
 };
 
 export type PlanList = { plans: readonly Plan[] };
@@ -3740,6 +3854,11 @@ export type Overview = {
     channel: "email" | "whatsapp" | "wallet";
     depth: number;
     oldest_seconds: number;
+    /**
+     * Why its first job waits: for its turn, because an operator paused it, for the warm-up or the pace of its
+     * sender, or for a relay that is away.
+     */
+    waits: "turn" | "paused" | "warm_up" | "pace" | "away";
   }[];
   processes: readonly {
     /** Host, place in its start, process id. */
@@ -3781,6 +3900,10 @@ export type Overview = {
     detail: string;
     /** The section of the runbook with the remedy. */
     runbook: string;
+    channel?: "email" | "whatsapp" | "wallet";
+    tenant_id?: string;
+    /** The last minutes of the rates over which it was measured. */
+    minutes?: number;
   }[];
 };
 
@@ -4600,9 +4723,22 @@ export type Operations = {
       template?: string;
       /** Only with this tag, as `name:value`. */
       tag?: string;
-      /** First UTC day on which a job was accepted, inclusive. */
+      /** Only those that failed, or bounced, for this reason. */
+      failure_class?:
+        | "recipient"
+        | "mailbox_full"
+        | "domain"
+        | "refused"
+        | "authentication"
+        | "throttled"
+        | "content"
+        | "sender"
+        | "unreachable"
+        | "purged"
+        | "other";
+      /** Accepted at this time or later. A UTC day or a time (RFC 3339). */
       from?: string;
-      /** Last UTC day, inclusive. */
+      /** Accepted before the end of this day, or at this time or earlier. A UTC day or a time (RFC 3339). */
       to?: string;
       /** The `next_cursor` of the previous page. */
       cursor?: string;
@@ -4643,9 +4779,22 @@ export type Operations = {
       template?: string;
       /** Only with this tag, as `name:value`. */
       tag?: string;
-      /** First UTC day on which a job was accepted, inclusive. */
+      /** Only those that failed, or bounced, for this reason. */
+      failure_class?:
+        | "recipient"
+        | "mailbox_full"
+        | "domain"
+        | "refused"
+        | "authentication"
+        | "throttled"
+        | "content"
+        | "sender"
+        | "unreachable"
+        | "purged"
+        | "other";
+      /** Accepted at this time or later. A UTC day or a time (RFC 3339). */
       from?: string;
-      /** Last UTC day, inclusive. */
+      /** Accepted before the end of this day, or at this time or earlier. A UTC day or a time (RFC 3339). */
       to?: string;
       /** The `next_cursor` of the previous page. */
       cursor?: string;
@@ -4674,9 +4823,9 @@ export type Operations = {
       recipient?: string;
       /** The job of this id. One of the two is needed. */
       job_id?: string;
-      /** First UTC day on which a job was accepted, inclusive. */
+      /** Accepted at this time or later. A UTC day or a time (RFC 3339). */
       from?: string;
-      /** Last UTC day, inclusive. */
+      /** Accepted before the end of this day, or at this time or earlier. A UTC day or a time (RFC 3339). */
       to?: string;
       /** The `next_cursor` of the previous page. */
       cursor?: string;
@@ -4711,6 +4860,25 @@ export type Operations = {
         /** E-mail address or phone number. */
         recipient?: string | null;
         template?: string | null;
+        /**
+         * one of recipient, mailbox_full, domain, refused, authentication, throttled, content, sender, unreachable,
+         * purged, other
+         */
+        failure_class?:
+          | (
+              | "recipient"
+              | "mailbox_full"
+              | "domain"
+              | "refused"
+              | "authentication"
+              | "throttled"
+              | "content"
+              | "sender"
+              | "unreachable"
+              | "purged"
+              | "other"
+            )
+          | null;
         /** Accepted at this time or later. A UTC day or a time (RFC 3339). */
         from?: string | null;
         /** Accepted before the end of this day, or at this time or earlier. A UTC day or a time (RFC 3339). */
@@ -4948,6 +5116,108 @@ export type Operations = {
     };
     answer: WebhookAttemptPage;
   };
+  /** The webhooks of all tenants, and how their receivers do. */
+  listTenantWebhooks: {
+    query?: {
+      /** Only webhooks of this tenant. */
+      tenant?: string;
+      /** Only webhooks in this state. */
+      state?: "enabled" | "failing" | "disabled";
+      /** The `next_cursor` of the previous page. */
+      cursor?: string;
+      /** Page size; above 500 counts as 500. */
+      limit?: number;
+    };
+    answer: TenantWebhookPage;
+  };
+  /**
+   * Enable a tenant's webhook that was disabled. It goes on where it stopped. One that waits for a repeat is
+   * called at once.
+   */
+  enableTenantWebhook: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+      /** The webhook's id. */
+      webhook_id: string;
+    };
+    answer: Webhook;
+  };
+  /** Tell a tenant's webhook events again. As the tenant's own `POST /v1/webhooks/{id}/replay`. */
+  replayTenantWebhook: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+      /** The webhook's id. */
+      webhook_id: string;
+    };
+    body: {
+      /** an ISO 8601 time with its zone, such as 2026-11-21T08:00:00Z (the first moment) */
+      from?: string | null;
+      /** an ISO 8601 time with its zone, such as 2026-11-21T08:00:00Z (the moment after the last; by default now) */
+      to?: string | null;
+      /** an event id, behind which everything is told again */
+      after_event_id?: number | null;
+    };
+    answer: Webhook;
+  };
+  /**
+   * Call a tenant's webhook now. With a signed `webhook.test` that stands for no event. Changes nothing but the
+   * log of its calls.
+   */
+  testTenantWebhook: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+      /** The webhook's id. */
+      webhook_id: string;
+    };
+    answer: WebhookAttempt;
+  };
+  /** The latest calls of a tenant's webhook, newest first. */
+  listTenantWebhookAttempts: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+      /** The webhook's id. */
+      webhook_id: string;
+    };
+    query?: {
+      /** The `next_cursor` of the previous page. */
+      cursor?: string;
+      /** Page size; above 500 counts as 500. */
+      limit?: number;
+    };
+    answer: WebhookAttemptPage;
+  };
+  /**
+   * Failed and bounced jobs of all tenants, grouped by cause. Of the jobs that were accepted in the range, which
+   * has at most 92 days: the 200 largest groups. `GET /dash/api/tenants/{id}/jobs` with the same range and
+   * `failure_class` has a group's jobs.
+   */
+  listFailures: {
+    query?: {
+      /** From this time on; by default, 24 hours ago. A UTC day or a time (RFC 3339). */
+      from?: string;
+      /** Up to this time, or to the end of this day; by default, now. A UTC day or a time (RFC 3339). */
+      to?: string;
+    };
+    answer: FailureGroupList;
+  };
+  /**
+   * How much went through with all tenants. By the minute for up to six hours of the last two days, by the hour
+   * for up to eight days, else by the UTC day, for at most 92 days. The first interval begins at or before `from`;
+   * the last one may still be running.
+   */
+  getRates: {
+    query?: {
+      /** From this time on; by default, 24 hours ago. A UTC day or a time (RFC 3339). */
+      from?: string;
+      /** Up to this time, or to the end of this day; by default, now. A UTC day or a time (RFC 3339). */
+      to?: string;
+    };
+    answer: Rates;
+  };
   /**
    * Sums of the tenant's events, and rates. By the day an event was recorded, so a rate of yesterday can still
    * rise. Events about copies count: a mail to three has one `sent` and up to three `delivered`. `opened` and
@@ -5030,6 +5300,8 @@ export type Operations = {
     query?: {
       /** Only tenants whose id or name has this part, in capitals or not. */
       find?: string;
+      /** Only tenants of this plan. */
+      plan?: string;
       /** The `next_cursor` of the previous page. */
       cursor?: string;
       /** Page size; above 500 counts as 500. */
@@ -5979,6 +6251,25 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   replayWebhookEvents: { method: "POST", path: "/v1/webhooks/{id}/replay", repeat: "unsafe" },
   enableWebhook: { method: "POST", path: "/v1/webhooks/{id}/enable", repeat: "unsafe" },
   listWebhookAttempts: { method: "GET", path: "/v1/webhooks/{id}/attempts", repeat: "safe" },
+  listTenantWebhooks: { method: "GET", path: "/dash/api/webhooks", repeat: "safe" },
+  enableTenantWebhook: {
+    method: "POST",
+    path: "/dash/api/tenants/{id}/webhooks/{webhook_id}/enable",
+    repeat: "unsafe",
+  },
+  replayTenantWebhook: {
+    method: "POST",
+    path: "/dash/api/tenants/{id}/webhooks/{webhook_id}/replay",
+    repeat: "unsafe",
+  },
+  testTenantWebhook: { method: "POST", path: "/dash/api/tenants/{id}/webhooks/{webhook_id}/test", repeat: "unsafe" },
+  listTenantWebhookAttempts: {
+    method: "GET",
+    path: "/dash/api/tenants/{id}/webhooks/{webhook_id}/attempts",
+    repeat: "safe",
+  },
+  listFailures: { method: "GET", path: "/dash/api/failures", repeat: "safe" },
+  getRates: { method: "GET", path: "/dash/api/rates", repeat: "safe" },
   getMetrics: { method: "GET", path: "/v1/metrics", repeat: "safe" },
   exportEvents: { method: "GET", path: "/dash/api/export", repeat: "safe", streams: true },
   createTenant: { method: "POST", path: "/dash/api/tenants", repeat: "unsafe" },

@@ -9,6 +9,7 @@ import type {
   LaterEvents,
   QueuedJobs,
 } from "../domain/jobs/job-search.ts";
+import type { OperatorSums } from "../domain/jobs/operator-sums.ts";
 import type { FrontQueue, IdempotencyKeys } from "../domain/jobs/queue.ts";
 import type { DeviceComplaint, SandboxView } from "../domain/jobs/report.ts";
 import type { JobRetries } from "../domain/jobs/retry.ts";
@@ -46,6 +47,7 @@ export interface ApiPorts extends Omit<ChannelApiPorts, "passDesk"> {
   readonly eventMetrics: EventMetrics;
   readonly mailHistory: MailHistory;
   readonly reputationRules: ReputationRules;
+  readonly operatorSums: OperatorSums;
   /** In which tenants read the event store. */
   readonly reads: CallTurns;
   readonly exports: EventExport;

@@ -9,6 +9,7 @@ import { jobListEndpoint } from "../events/endpoints/job-list-endpoint.ts";
 import { jobSearchEndpoint } from "../events/endpoints/job-search-endpoint.ts";
 import { metricsEndpoint } from "../events/endpoints/metrics-endpoint.ts";
 import { operatorJobEndpoints } from "../events/endpoints/operator-job-endpoints.ts";
+import { operatorSumsEndpoints } from "../events/endpoints/operator-sums-endpoints.ts";
 import { retryEndpoints } from "../events/endpoints/retry-endpoints.ts";
 import { scheduleEndpoints } from "../events/endpoints/schedule-endpoints.ts";
 import { historyInTurn } from "../events/history-in-turn.ts";
@@ -22,6 +23,7 @@ import { overviewEndpoints } from "../operators/overview/overview-endpoints.ts";
 import { sandboxEndpoints } from "../operators/sandbox-endpoints.ts";
 import { sessionEndpoints } from "../operators/session-endpoints.ts";
 import { tenantRoomEndpoints } from "../tenants/endpoints.ts";
+import { operatorWebhookEndpoints } from "../webhooks/operator-webhook-endpoints.ts";
 import { webhookEndpoints } from "../webhooks/webhook-endpoints.ts";
 import type { ApiPorts } from "./api-ports.ts";
 import { findPassOffice, listCredentialKinds, listTemplateKinds } from "./of-channels.ts";
@@ -55,6 +57,8 @@ function listEndpoints(ports: ApiPorts, channels: readonly AppChannel[]): readon
     ...retryEndpoints(ports, names, listContentKinds(ports, channels)),
     eventEndpoint(own, names),
     ...webhookEndpoints(ports, names),
+    ...operatorWebhookEndpoints(ports, names),
+    ...operatorSumsEndpoints(ports, names),
     metricsEndpoint(own, names),
     exportEndpoint(ports),
     ...tenantRoomEndpoints(ports, {

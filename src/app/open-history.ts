@@ -31,7 +31,16 @@ export function openHistory(
     telemetry,
   }: { readonly channels: readonly AppChannel[]; readonly config: Config; readonly telemetry: Telemetry },
 ) {
-  const { reader, metrics: eventMetrics, mailHistory, exports, finishedJobs, failedJobs, erasure } = eventStore;
+  const {
+    reader,
+    metrics: eventMetrics,
+    operatorSums,
+    mailHistory,
+    exports,
+    finishedJobs,
+    failedJobs,
+    erasure,
+  } = eventStore;
   const { recipients } = registry;
   const failed = failedJobs(registry.contents);
   const charges = createRetryCharges(channels, registry);
@@ -56,6 +65,7 @@ export function openHistory(
     eventMetrics,
     mailHistory,
     reputationRules: toReputationRules(config),
+    operatorSums,
     exports,
     finishedJobs: found,
     history,

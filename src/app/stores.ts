@@ -7,6 +7,7 @@ import { type Clock, sleep } from "../domain/clock.ts";
 import type { ContentSeal } from "../domain/content-seal.ts";
 import type { ClickHouseAddress, EventFeed } from "../domain/jobs/event-store.ts";
 import type { AllFinishedJobs, FinishedJobs, LaterEvents } from "../domain/jobs/job-search.ts";
+import type { OperatorSums } from "../domain/jobs/operator-sums.ts";
 import type { ReadinessProbe } from "../domain/jobs/report.ts";
 import type { FailedJobs } from "../domain/jobs/retry.ts";
 import { limits } from "../domain/limits.ts";
@@ -21,6 +22,7 @@ import { ClickHouseEventMetrics } from "../events/clickhouse-event-metrics.ts";
 import { ClickHouseEventReader } from "../events/clickhouse-event-reader.ts";
 import { ClickHouseEventWriter } from "../events/clickhouse-event-writer.ts";
 import { ClickHouseMailCounts } from "../events/clickhouse-mail-counts.ts";
+import { ClickHouseOperatorSums } from "../events/clickhouse-operator-sums.ts";
 import { RecipientErasure } from "../events/erase-recipient.ts";
 import { EventStoreBelonging } from "../events/event-store-belonging.ts";
 import { type EventStoreHealth, eventStoreHealth, newestEventMs } from "../events/event-store-health.ts";
@@ -134,6 +136,7 @@ export interface OpenEventStore {
   readonly removal: TenantHistory;
   readonly metrics: ClickHouseEventMetrics;
   readonly mailHistory: ClickHouseMailCounts;
+  readonly operatorSums: OperatorSums;
   readonly exports: ClickHouseEventExport;
   /** The id of this event store. Rejects with `ConfigurationError` if its schema is not current. */
   identity(): Promise<string>;
@@ -283,6 +286,7 @@ function eventStoreOver(
     failedJobs: (seal) => new ClickHouseFailedJobs({ clickhouse: reading, target, seal, clock }),
     metrics: new ClickHouseEventMetrics(reading, target),
     mailHistory: new ClickHouseMailCounts(reading, target),
+    operatorSums: new ClickHouseOperatorSums(reading, target),
     exports: new ClickHouseEventExport(exporting, target),
     health: () => eventStoreHealth(reading, target),
     newestEventMs: () => newestEventMs(reading, target),

@@ -20,10 +20,49 @@ export function dayParameter(name: "from" | "to", description: string, example: 
   return { description, schema, example, isRequired: true, read: (text) => parseDay(name, text) };
 }
 
-/** The same, null if the parameter is absent. */
-export function optionalDay(name: "from" | "to", description: string, example: string): QueryParameter<number | null> {
-  const schema = Type.String({ format: "date" });
-  return { description, schema, example, read: (text) => (text === undefined ? null : parseDay(name, text)) };
+const Moment = Type.Union([Type.String({ format: "date" }), Type.String({ format: "date-time" })]);
+
+/**
+ * One end of a range of times, as unix ms: a UTC day or a time (RFC 3339), null if the parameter is absent. `to` is inclusive and its
+ * value is exclusive: of a day the begin of the next one, of a time a millisecond later. Throws an `ApiError` 400 that names the parameter.
+ */
+export function momentParameter(
+  name: "from" | "to",
+  description: string,
+  example: string,
+): QueryParameter<number | null> {
+  return {
+    description: `${description} A UTC day or a time (RFC 3339).`,
+    schema: Moment,
+    example,
+    read: (text) => (text === undefined ? null : readMoment(name, text)),
+  };
+}
+
+const DAY = /^\d{4}-\d{2}-\d{2}$/;
+const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/i;
+
+function readMoment(name: "from" | "to", text: string): number {
+  const unixMs = parseMoment(text, name === "to");
+  if (unixMs === null) {
+    throw new ApiError(400, `${name} must be a day (YYYY-MM-DD) or a time such as 2026-11-21T07:30:00Z`);
+  }
+  return unixMs;
+}
+
+/** Unix ms; of an end, the first moment behind it. Null: the text is neither a day nor a time. */
+export function parseMoment(text: string, isEnd: boolean): number | null {
+  const ms = Date.parse(text);
+  const isDay = DAY.test(text);
+  // A day that does not exist would be taken for another one.
+  const isReal = !Number.isNaN(ms) && (!isDay || new Date(ms).toISOString().startsWith(text));
+  if (!isReal || !(isDay || TIME.test(text))) return null;
+  return isDay ? ms + (isEnd ? DAY_MS : 0) : ms + (isEnd ? 1 : 0);
+}
+
+/** Throws an `ApiError` 400 for a range that ends before it begins. */
+export function requireMoments(fromMs: number, beforeMs: number): void {
+  if (beforeMs <= fromMs) throw new ApiError(400, "to must not be before from");
 }
 
 /** Throws an `ApiError` 400 for a range that ends before it begins. */

@@ -157,7 +157,7 @@ export async function findJobAnywhere(
  */
 async function readPage<W extends QueuedJobSummary, S extends FinishedJobSummary, F extends FoundJob>(
   places: Places<W, S, F>,
-  { status }: JobFilter,
+  { status, failureClass }: JobFilter,
   limit: number,
 ): Promise<FoundJobs<F>> {
   const { jobs: waiting, isIncomplete } = await places.waiting();
@@ -176,7 +176,8 @@ async function readPage<W extends QueuedJobSummary, S extends FinishedJobSummary
     if (job === undefined) return ended === undefined ? null : places.foundFinished(ended);
     const found = await places.foundWaiting(job);
     // A job that was retried is in both: the queue's state is newer until the event store has its end.
-    return found === null && ended !== undefined ? places.foundFinished(ended) : found;
+    if (found === null && ended !== undefined) return places.foundFinished(ended);
+    return failureClass === null || found?.failureClass === failureClass ? found : null;
   };
   const found: F[] = [];
   let lookedUp = 0;

@@ -1,6 +1,7 @@
 import { assert } from "../domain/errors.ts";
-import { isJobId } from "../domain/ids.ts";
-import { EVENT_IDS_PER_MS, type EventType } from "../domain/jobs/event.ts";
+import { isJobId, jobTimeMs } from "../domain/ids.ts";
+import { EVENT_IDS_PER_MS, type EventType, firstEventIdAt } from "../domain/jobs/event.ts";
+import { failureClassOfJob } from "../domain/jobs/failure-class.ts";
 import type {
   AllFinishedJobs,
   EndedJob,
@@ -78,7 +79,7 @@ SETTINGS ${this.settings}`,
       const wanted = limit - jobs.length;
       const keys = await this.keys(tenantId, { ...filter, beforeJobId }, wanted + 1);
       const here = keys.slice(0, wanted);
-      jobs.push(...(await this.latest(here)).filter(({ status }) => isWanted(status, filter)));
+      jobs.push(...(await this.latest(here)).filter((job) => isWanted(job, filter)));
       if (keys.length <= wanted) return { jobs, moreBelow: null };
       beforeJobId = here.at(-1)?.jobId ?? null;
       if (jobs.length === limit) break;
@@ -131,7 +132,7 @@ SETTINGS ${this.settings}`,
   }
 
   private conditions(tenantId: string | null, filter: JobFilter) {
-    const { status, channel, recipient, template, tag, fromJobId, beforeJobId } = filter;
+    const { status, channel, recipient, template, tag, failureClass, fromJobId, beforeJobId } = filter;
     const conditions: readonly (readonly [string | null, string])[] = [
       [tenantId, "tenant_id = {tenant:String}"],
       [beforeJobId, "toUInt128(job_id) < toUInt128({before:UUID})"],
@@ -141,6 +142,7 @@ SETTINGS ${this.settings}`,
       [recipient, "recipient_hash = {recipient:UUID}"],
       [template, "template = {template:String}"],
       [tag, "has(tags, {tag:String})"],
+      [failureClass, this.failedFor(tenantId)],
     ];
     const params = {
       ...(tenantId !== null && { tenant: tenantId }),
@@ -151,10 +153,21 @@ SETTINGS ${this.settings}`,
       ...(recipient !== null && { recipient: this.recipients.hashRecipient(recipient) }),
       ...(template !== null && { template }),
       ...(tag !== null && { tag }),
+      ...(failureClass !== null && {
+        class: failureClass,
+        // Nothing fails before it was accepted.
+        first: fromJobId === null ? 1 : Math.max(1, firstEventIdAt(jobTimeMs(fromJobId))),
+      }),
     };
     assert(tenantId !== null || recipient !== null, "all jobs of all tenants are no list");
     const all = conditions.flatMap(([value, sql]) => (value === null ? [] : [sql]));
     return { where: all.join(" AND "), params };
+  }
+
+  private failedFor(tenantId: string | null): string {
+    return `job_id IN (SELECT job_id FROM ${this.target.database}.events_by_type
+WHERE ${tenantId === null ? "" : "tenant_id = {tenant:String} AND "}event_type IN ('failed', 'bounced')
+  AND event_id >= {first:UInt64} AND failure_class = {class:String} AND NOT JSONHas(result, 'recipient'))`;
   }
 
   private async keys(tenantId: string | null, filter: JobFilter, rows: number): Promise<readonly JobKey[]> {
@@ -202,8 +215,10 @@ interface JobKey {
   readonly jobId: string;
 }
 
-function isWanted(status: FinishedJobSummary["status"], filter: JobFilter): boolean {
-  return filter.status === null || filter.status === status;
+function isWanted(job: FinishedJobSummary, { status, failureClass }: JobFilter): boolean {
+  if (status !== null && status !== job.status) return false;
+  // A job that was tried again may have failed for another reason since.
+  return failureClass === null || job.status !== "failed" || failureClassOfJob(job) === failureClass;
 }
 
 function readSummary(row: readonly unknown[]): FinishedJobSummary {

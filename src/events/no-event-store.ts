@@ -39,5 +39,9 @@ export const NO_EVENT_STORE = {
     metrics: () => Promise.reject(new UnavailableError("this process has no event store")),
   },
   mailHistory: { mailCounts: () => Promise.reject(new UnavailableError("this process has no event store")) },
+  operatorSums: {
+    failures: () => Promise.reject(new UnavailableError("this process has no event store")),
+    spans: () => Promise.reject(new UnavailableError("this process has no event store")),
+  },
   exports: { open: () => Promise.reject(new UnavailableError("this process has no event store")) },
 };

@@ -91,7 +91,7 @@ export function tenantRegistry(
   return {
     createTenant: (tenant) => tenants.create(tenant),
     tenant: (tenantId, which) => tenants.one(tenantId, which),
-    tenants: (cursor, limit, which, find) => tenants.page(cursor, limit, which, find),
+    tenants: (cursor, limit, which, find, plan) => tenants.page(cursor, limit, which, { find, plan }),
     deleteTenant: (tenantId) => leaving.delete(tenantId),
     leavingTenant: (tenantId) => leaving.one(tenantId),
     leavingTenants: (limit) => leaving.all(limit),
@@ -106,6 +106,7 @@ export function tenantRegistry(
     attention: () => attention.read(),
     revokeKey: (tenantId, keyId, options) => keys.revoke(tenantId, keyId, options),
     plans: () => allPlans.all(),
+    planUse: () => allPlans.use(),
     putPlan: (plan) => allPlans.put(plan),
     putTemplate: (tenantId, template) => templates.put(tenantId, template),
     putOwnTemplate: (tenantId, template) => templates.putOwn(tenantId, template),

@@ -1,9 +1,9 @@
-import { asc, eq } from "drizzle-orm";
+import { asc, count, eq, isNull } from "drizzle-orm";
 import { type Done, done, type Invalid, invalid } from "../domain/store-result.ts";
 import type { Plan } from "../domain/tenants/tenant.ts";
 import type { AnyDb, Database } from "../storage/postgres/database.ts";
 import type { RegistryChanges } from "../storage/registry-changes.ts";
-import { plans } from "../storage/tables.ts";
+import { plans, tenants } from "../storage/tables.ts";
 import { planLimits } from "./limits.ts";
 import type { NoSuchPlan } from "./registry.ts";
 
@@ -18,6 +18,18 @@ export class PlanRepository {
 
   all(): Promise<readonly Plan[]> {
     return this.database.read((db) => db.select().from(plans).orderBy(asc(plans.name)));
+  }
+
+  /** The number of tenants of each plan; a plan without tenants is absent. */
+  async use(): Promise<ReadonlyMap<string, number>> {
+    const rows = await this.database.read((db) =>
+      db
+        .select({ plan: tenants.plan, tenants: count() })
+        .from(tenants)
+        .where(isNull(tenants.deletedAt))
+        .groupBy(tenants.plan),
+    );
+    return new Map(rows.map((row) => [row.plan, Number(row.tenants)]));
   }
 
   async put(plan: Plan): Promise<Done<Plan> | Invalid> {

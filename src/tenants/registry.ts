@@ -193,6 +193,8 @@ export interface TenantRegistry extends SuppressionRegistry {
     which?: WhichTenants,
     /** Only tenants whose id or name contains this text; null: all. */
     find?: string | null,
+    /** Only those of this plan; null: of any. */
+    plan?: string | null,
   ): Promise<Done<Page<TenantRecord>> | InvalidCursor>;
   /**
    * Deletes the tenant: its keys are refused and its jobs fail from then on. Its data is removed afterwards. Safe to repeat.
@@ -241,6 +243,8 @@ export interface TenantRegistry extends SuppressionRegistry {
   attention(): Promise<Attention>;
 
   plans(): Promise<readonly Plan[]>;
+  /** The number of tenants of each plan; a plan without tenants is absent. */
+  planUse(): Promise<ReadonlyMap<string, number>>;
   putPlan(plan: Plan): Promise<Done<Plan> | Invalid>;
 
   /** Creates the template or replaces it. The caller has checked that its channel can render it. */

@@ -87,7 +87,10 @@ export class TenantRepository {
     cursor: string | null,
     limit: number,
     which: WhichTenants = "present",
-    find: string | null = null,
+    {
+      find = null,
+      plan = null,
+    }: { readonly find?: string | null | undefined; readonly plan?: string | null | undefined } = {},
   ): Promise<Done<Page<TenantRecord>> | InvalidCursor> {
     if (cursor !== null && !TENANT_ID.test(cursor)) return { kind: "invalid_cursor" };
     const rows = await this.options.database.read((db) =>
@@ -98,6 +101,7 @@ export class TenantRepository {
           and(
             cursor === null ? undefined : gt(tenants.id, cursor),
             which === "present" ? isNull(tenants.deletedAt) : undefined,
+            plan === null ? undefined : eq(tenants.plan, plan),
             find === null ? undefined : or(holds(tenants.id, find), holds(tenants.name, find)),
           ),
         )

@@ -104,7 +104,7 @@ const EventId = Type.Integer({ format: "int64" });
 const nullable = <const T extends ReturnType<typeof Type.String> | typeof EventId>(schema: T, description: string) =>
   Type.Union([schema, Type.Null()], { description });
 
-function shownMembers(channels: readonly ChannelName[]) {
+export function webhookMembers(channels: readonly ChannelName[]) {
   return {
     webhook_id: Uuid,
     url: Type.String(),
@@ -135,7 +135,7 @@ function shownMembers(channels: readonly ChannelName[]) {
 }
 
 export function webhookSchemas(channels: readonly ChannelName[]) {
-  const members = shownMembers(channels);
+  const members = webhookMembers(channels);
   const Shown = Type.Object(members, { $id: "Webhook" });
   return {
     Webhook: Shown,

@@ -47,8 +47,9 @@ const NO_SUCH_WEBHOOK = tenantFailure(
 );
 const TOO_MANY_SENTENCE = `a tenant has at most ${webhookLimits.webhooksPerTenantMax} webhooks: delete one that is not used`;
 const TOO_MANY = tenantFailure("TooManyWebhooks", "The tenant has as many webhooks as it may have.", TOO_MANY_SENTENCE);
-const BUSY_SENTENCE = "a test of your webhooks is in progress, or too many of others are: try again when it has ended";
-const BUSY = tenantFailure("WebhookTestInProgress", "A test is in progress.", BUSY_SENTENCE);
+export const WEBHOOK_TEST_BUSY =
+  "a test of your webhooks is in progress, or too many of others are: try again when it has ended";
+const BUSY = tenantFailure("WebhookTestInProgress", "A test is in progress.", WEBHOOK_TEST_BUSY);
 const COMMON = { name: "webhooks", tag: "Webhooks" } as const;
 const PATH = "/v1/webhooks/:id";
 const id: PathParameter<string> = {
@@ -253,7 +254,7 @@ function testWebhook({ webhooks }: WebhookEndpointPorts): Endpoint {
     async handle({ tenant: { tenantId }, params: { id } }) {
       const attempt = await webhooks.tests.run(tenantId, id);
       if (attempt === null) throw noSuch("webhook");
-      if (attempt === "busy") throw new ApiError(409, BUSY_SENTENCE);
+      if (attempt === "busy") throw new ApiError(409, WEBHOOK_TEST_BUSY);
       return reply(200, shownAttempt(attempt));
     },
   });
@@ -356,7 +357,10 @@ async function positionNow(tenantId: string, feed: Pick<EventFeed, "marks">, clo
 }
 
 /** Throws an `ApiError` 400. */
-function parseRange({ from = null, to = null, after_event_id = null }: Static<typeof replayBody>, nowMs: number) {
+export function parseRange(
+  { from = null, to = null, after_event_id = null }: Static<typeof replayBody>,
+  nowMs: number,
+) {
   if ((from === null) === (after_event_id === null)) {
     throw new ApiError(400, "either from or after_event_id is required, and not both");
   }

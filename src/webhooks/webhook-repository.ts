@@ -1,7 +1,8 @@
-import { and, asc, count, desc, eq, gte, lt, max } from "drizzle-orm";
+import { and, asc, count, desc, eq, gt, gte, inArray, isNotNull, isNull, lt, max } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
-import { JobIds } from "../domain/ids.ts";
+import { isJobId, JobIds } from "../domain/ids.ts";
 import type { ChannelName } from "../domain/jobs/job.ts";
+import type { Page } from "../domain/page.ts";
 import type { Random } from "../domain/random.ts";
 import {
   type AllOfTenant,
@@ -16,6 +17,7 @@ import type { AnyDb, Database } from "../storage/postgres/database.ts";
 import { listOfTenant, readOfTenant } from "../storage/postgres/of-tenant.ts";
 import { buildPage, rowsToRead } from "../storage/postgres/page-of.ts";
 import { type RegistryChanges, Undone } from "../storage/registry-changes.ts";
+import { tenants } from "../storage/tables.ts";
 import type { Vault } from "../storage/vault.ts";
 import { webhookLimits } from "./limits.ts";
 import { replayed, skipped, WELL } from "./progress.ts";
@@ -54,6 +56,24 @@ export type CreatedWebhook =
   | Missing<"tenant">
   /** The tenant has reached its limit. */
   | { readonly kind: "full"; readonly most: number };
+
+export const WEBHOOK_STATES = ["enabled", "failing", "disabled"] as const;
+/** `enabled`: it takes what it is told; `failing`: its last call failed and is repeated. */
+export type WebhookState = (typeof WEBHOOK_STATES)[number];
+
+const IN_STATE = {
+  enabled: and(isNull(webhooks.disabledAt), eq(webhooks.failures, 0)),
+  failing: and(isNull(webhooks.disabledAt), gt(webhooks.failures, 0)),
+  disabled: isNotNull(webhooks.disabledAt),
+} as const;
+
+/** A page of webhooks; null: of any tenant, in any state. */
+export interface WebhookSearch {
+  readonly tenantId: string | null;
+  readonly state: WebhookState | null;
+  readonly cursor: string | null;
+  readonly limit: number;
+}
 
 export type WebhookResult<T = Webhook> = Done<T> | Missing<"tenant" | "webhook">;
 
@@ -99,6 +119,42 @@ export class WebhookRepository {
       rows: (db) => db.select().from(webhooks).where(eq(webhooks.tenantId, tenantId)).orderBy(asc(webhooks.id)),
       item: toWebhook,
     });
+  }
+
+  /** Webhooks of all tenants, or of one, by their ids. */
+  async everywhere({ tenantId, state, cursor, limit }: WebhookSearch): Promise<Done<Page<Webhook>> | InvalidCursor> {
+    if (cursor !== null && !isJobId(cursor)) return { kind: "invalid_cursor" };
+    const rows = await this.options.database.read((db) =>
+      db
+        .select({ webhook: webhooks })
+        .from(webhooks)
+        .innerJoin(tenants, eq(tenants.id, webhooks.tenantId))
+        .where(
+          and(
+            isNull(tenants.deletedAt),
+            cursor === null ? undefined : gt(webhooks.id, cursor),
+            tenantId === null ? undefined : eq(webhooks.tenantId, tenantId),
+            state === null ? undefined : IN_STATE[state],
+          ),
+        )
+        .orderBy(asc(webhooks.id))
+        .limit(rowsToRead(limit)),
+    );
+    const shown = { item: ({ webhook }: (typeof rows)[number]) => toWebhook(webhook) };
+    return done(buildPage(rows, limit, { ...shown, cursor: ({ webhook }) => webhook.id }));
+  }
+
+  /** The last call of each of these webhooks that was called within the days for which calls are kept. */
+  async lastAttempts(webhookIds: readonly string[]): Promise<ReadonlyMap<string, Attempt>> {
+    if (webhookIds.length === 0) return new Map();
+    const rows = await this.options.database.read((db) =>
+      db
+        .selectDistinctOn([webhookAttempts.webhookId])
+        .from(webhookAttempts)
+        .where(inArray(webhookAttempts.webhookId, [...webhookIds]))
+        .orderBy(asc(webhookAttempts.webhookId), desc(webhookAttempts.id)),
+    );
+    return new Map(rows.map((row) => [row.webhookId, toAttempt(row)]));
   }
 
   one(tenantId: string, webhookId: string): Promise<WebhookResult> {

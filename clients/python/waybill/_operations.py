@@ -3105,6 +3105,7 @@ class Operations(Caller):
         recipient: str | None = None,
         template: str | None = None,
         tag: str | None = None,
+        failure_class: Literal["recipient", "mailbox_full", "domain", "refused", "authentication", "throttled", "content", "sender", "unreachable", "purged", "other"] | None = None,
         from_: str | None = None,
         to: str | None = None,
         cursor: str | None = None,
@@ -3119,7 +3120,7 @@ class Operations(Caller):
         answer: JobPage = self._call(
             "GET",
             "/v1/jobs",
-            query={"status": status, "channel": channel, "recipient": recipient, "template": template, "tag": tag, "from": from_, "to": to, "cursor": cursor, "limit": limit},
+            query={"status": status, "channel": channel, "recipient": recipient, "template": template, "tag": tag, "failure_class": failure_class, "from": from_, "to": to, "cursor": cursor, "limit": limit},
             repeat="safe",
             timeout=timeout,
         )
@@ -3133,6 +3134,7 @@ class Operations(Caller):
         recipient: str | None = None,
         template: str | None = None,
         tag: str | None = None,
+        failure_class: Literal["recipient", "mailbox_full", "domain", "refused", "authentication", "throttled", "content", "sender", "unreachable", "purged", "other"] | None = None,
         from_: str | None = None,
         to: str | None = None,
         limit: int | None = None,
@@ -3146,6 +3148,7 @@ class Operations(Caller):
                 recipient=recipient,
                 template=template,
                 tag=tag,
+                failure_class=failure_class,
                 from_=from_,
                 to=to,
                 limit=limit,

@@ -1,6 +1,7 @@
 import type { TenantRef } from "../tenants/tenant.ts";
 import type { JsonObject } from "../texts/json.ts";
 import type { EventType } from "./event.ts";
+import type { FailureClass } from "./failure-class.ts";
 import type { ChannelName, FinalStatus, JobRecord, JobStatus } from "./job.ts";
 import type { Tag } from "./tags.ts";
 
@@ -13,6 +14,8 @@ export interface JobFilter {
   readonly template: string | null;
   /** A tag that it has, as `name:value`. */
   readonly tag: string | null;
+  /** The reason for which it failed, or bounced after it was sent. */
+  readonly failureClass: FailureClass | null;
   /** Jobs whose ids are at or above this one. */
   readonly fromJobId: string | null;
   /** Jobs whose ids are below this one. */
@@ -26,6 +29,7 @@ export const ANY_JOB: JobFilter = {
   recipient: null,
   template: null,
   tag: null,
+  failureClass: null,
   fromJobId: null,
   beforeJobId: null,
 };

@@ -7,7 +7,7 @@ import { ApiError } from "../../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
 import { limitParameter, queryText } from "../../http/parameters.ts";
 import { NextCursor } from "../../http/schemas.ts";
-import { DAY_MS, optionalDay, requireOrder } from "../day-range.ts";
+import { momentParameter, requireMoments } from "../day-range.ts";
 import {
   type AnywherePorts,
   type FoundJobOfTenant,
@@ -25,8 +25,8 @@ const RECIPIENT_CHARS_MAX = 320;
 const query = {
   recipient: queryText("All jobs to this e-mail address or phone number."),
   job_id: queryText("The job of this id. One of the two is needed."),
-  from: optionalDay("from", "First UTC day on which a job was accepted, inclusive.", "2026-11-01"),
-  to: optionalDay("to", "Last UTC day, inclusive.", "2026-11-21"),
+  from: momentParameter("from", "Accepted at this time or later.", "2026-11-01"),
+  to: momentParameter("to", "Accepted before the end of this day, or at this time or earlier.", "2026-11-21"),
   cursor: jobCursor,
   limit: limitParameter,
 };
@@ -69,8 +69,8 @@ export function jobSearchEndpoint(ports: JobSearchPorts, channels: readonly Chan
       if ((recipient === null) === (job_id === null)) {
         throw new ApiError(400, "one of recipient and job_id is needed, and not both");
       }
-      requireOrder({ fromMs: from ?? 0, toMs: to ?? Number.MAX_SAFE_INTEGER });
-      const range = jobIdRange({ fromMs: from, beforeMs: to === null ? null : to + DAY_MS, cursor });
+      requireMoments(from ?? 0, to ?? Number.MAX_SAFE_INTEGER);
+      const range = jobIdRange({ fromMs: from, beforeMs: to, cursor });
       const found =
         job_id === null
           ? await findJobsAnywhere(ports, { ...ANY_JOB, ...range, recipient: parseRecipient(recipient ?? "") }, limit)

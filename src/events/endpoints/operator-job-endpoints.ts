@@ -19,7 +19,7 @@ import {
 } from "../../http/parameters.ts";
 import { enumSchema, NextCursor, Timestamp, Uuid } from "../../http/schemas.ts";
 import { invalidCursor, noSuch } from "../../http/store-results.ts";
-import { DAY_MS, optionalDay, requireOrder } from "../day-range.ts";
+import { momentParameter, requireMoments } from "../day-range.ts";
 import { type FoundJob, findJobs, foundEnded, foundFinished, foundQueued, jobIdRange } from "../find-jobs.ts";
 import { OutcomeSchema, toOutcome, typesAfterEnd, withOutcomes } from "../job-outcome.ts";
 import { EXAMPLE_EVENT, EXAMPLE_JOB_ID, JobEvents, JobResult, shownJobEvent } from "./answer-schemas.ts";
@@ -123,8 +123,12 @@ export const jobListQuery = (channels: readonly ChannelName[]) => ({
   recipient: queryText("Only to this e-mail address or phone number."),
   template: queryText("Only from this template."),
   tag: jobTag,
-  from: optionalDay("from", "First UTC day on which a job was accepted, inclusive.", "2026-11-01"),
-  to: optionalDay("to", "Last UTC day, inclusive.", "2026-11-21"),
+  failure_class: queryChoice("failure_class", FAILURE_CLASSES, {
+    description: "Only those that failed, or bounced, for this reason.",
+    absent: null,
+  }),
+  from: momentParameter("from", "Accepted at this time or later.", "2026-11-01"),
+  to: momentParameter("to", "Accepted before the end of this day, or at this time or earlier.", "2026-11-21"),
   cursor: jobCursor,
   limit: limitParameter,
 });
@@ -135,15 +139,16 @@ type ListQuery = {
 
 /** Builds the filter from the parameters. Throws an `ApiError` 400 for a range that ends before it begins. */
 export function toJobFilter(query: Omit<ListQuery, "limit">): JobFilter {
-  const { status, channel, template, tag, recipient, from, to, cursor } = query;
-  requireOrder({ fromMs: from ?? 0, toMs: to ?? Number.MAX_SAFE_INTEGER });
+  const { status, channel, template, tag, failure_class: failureClass, recipient, from, to, cursor } = query;
+  requireMoments(from ?? 0, to ?? Number.MAX_SAFE_INTEGER);
   return {
     status,
     channel,
     template,
     tag,
+    failureClass,
     recipient: recipient === null ? null : normalisedRecipient(recipient),
-    ...jobIdRange({ fromMs: from, beforeMs: to === null ? null : to + DAY_MS, cursor }),
+    ...jobIdRange({ fromMs: from, beforeMs: to, cursor }),
   };
 }
 

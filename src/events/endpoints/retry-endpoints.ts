@@ -1,6 +1,7 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { TransportError } from "../../domain/errors.ts";
 import { isJobId } from "../../domain/ids.ts";
+import { FAILURE_CLASSES, type FailureClass } from "../../domain/jobs/failure-class.ts";
 import type { ChannelName } from "../../domain/jobs/job.ts";
 import type { FinishedJobs, JobFilter, QueuedJobs } from "../../domain/jobs/job-search.ts";
 import type { JobRetries, RetryOutcome } from "../../domain/jobs/retry.ts";
@@ -13,7 +14,7 @@ import { failure, OPERATOR_NOT_FOUND } from "../../http/failures.ts";
 import { tenantIdParameter } from "../../http/parameters.ts";
 import { NextCursor, Uuid } from "../../http/schemas.ts";
 import { invalidCursor, noSuch } from "../../http/store-results.ts";
-import { DAY_MS } from "../day-range.ts";
+import { parseMoment } from "../day-range.ts";
 import { findJobs, jobIdRange } from "../find-jobs.ts";
 import { EXAMPLE_JOB_ID } from "./answer-schemas.ts";
 import { jobIdParameter, requireTenant } from "./operator-job-endpoints.ts";
@@ -104,6 +105,12 @@ function retryBodySchema(channels: readonly ChannelName[]) {
       channel: Type.Optional(Type.Union(channels.map((name) => Type.Literal(name)))),
       recipient: Type.Optional(Type.String({ description: "E-mail address or phone number." })),
       template: Type.Optional(Type.String()),
+      failure_class: Type.Optional(
+        Type.Union(
+          FAILURE_CLASSES.map((name) => Type.Literal(name)),
+          { description: `one of ${FAILURE_CLASSES.join(", ")}` },
+        ),
+      ),
       from: Type.Optional(Moment("Accepted at this time or later.")),
       to: Type.Optional(Moment("Accepted before the end of this day, or at this time or earlier.")),
     },
@@ -198,16 +205,20 @@ interface GivenFilter {
   readonly channel?: string | undefined;
   readonly recipient?: string | undefined;
   readonly template?: string | undefined;
+  readonly failure_class?: FailureClass | undefined;
   readonly from?: string | undefined;
   readonly to?: string | undefined;
 }
 
-function toFilter({ channel, recipient, template, from, to }: GivenFilter, cursor: string | null): JobFilter {
+function toFilter(
+  { channel, recipient, template, failure_class, from, to }: GivenFilter,
+  cursor: string | null,
+): JobFilter {
   if (cursor !== null && !isJobId(cursor)) {
     throw invalidCursor();
   }
-  const fromMs = from === undefined ? null : parseMoment("from", from, 0);
-  const beforeMs = to === undefined ? null : parseMoment("to", to, DAY_MS);
+  const fromMs = from === undefined ? null : readMoment("from", from);
+  const beforeMs = to === undefined ? null : readMoment("to", to);
   if (fromMs !== null && beforeMs !== null && beforeMs <= fromMs) {
     throw new ApiError(about("filter.to"), 'The time "to" must not be before "from".');
   }
@@ -217,28 +228,19 @@ function toFilter({ channel, recipient, template, from, to }: GivenFilter, curso
     channel: channel ?? null,
     recipient: recipient === undefined ? null : normalisedRecipient(recipient),
     template: template ?? null,
+    failureClass: failure_class ?? null,
     ...jobIdRange({ fromMs, beforeMs, cursor }),
   };
 }
 
-const DAY = /^\d{4}-\d{2}-\d{2}$/;
-const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/;
-
-/**
- * Returns unix ms: for a day, its beginning plus `dayMs`; for a time, the time itself, plus a millisecond if `dayMs` is set.
- */
-function parseMoment(name: string, text: string, dayMs: number): number {
-  const ms = Date.parse(text);
-  const isDay = DAY.test(text);
-  // A day that does not exist would be taken for another one.
-  const isReal = !Number.isNaN(ms) && (!isDay || new Date(ms).toISOString().startsWith(text));
-  if (!isReal || !(isDay || TIME.test(text))) {
-    throw new ApiError(
-      about(`filter.${name}`),
-      `The field "filter.${name}" must be a day (YYYY-MM-DD) or a time such as 2026-11-21T07:30:00Z.`,
-    );
-  }
-  return isDay ? ms + dayMs : ms + (dayMs > 0 ? 1 : 0);
+/** Throws an `ApiError` 400 that names the member. */
+function readMoment(name: "from" | "to", text: string): number {
+  const unixMs = parseMoment(text, name === "to");
+  if (unixMs !== null) return unixMs;
+  throw new ApiError(
+    about(`filter.${name}`),
+    `The field "filter.${name}" must be a day (YYYY-MM-DD) or a time such as 2026-11-21T07:30:00Z.`,
+  );
 }
 
 function getJobContent(ports: RetryPorts, kinds: readonly ContentKind[]): Endpoint {

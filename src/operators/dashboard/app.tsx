@@ -5,11 +5,14 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { call, type Session, whenSignedOut } from "./api.ts";
 import { AuditPage } from "./audit.tsx";
 import { Filled } from "./dialog.tsx";
+import { FailuresPage } from "./failures.tsx";
+import { Finder } from "./finder.tsx";
 import { JobPage } from "./job.tsx";
 import { useAction, useLoad } from "./load.ts";
 import { MessagesPage } from "./messages.tsx";
 import { OperatorsPage } from "./operators.tsx";
 import { OverviewPage } from "./overview.tsx";
+import { PlansPage } from "./plans.tsx";
 import { hrefTo, type Route, useRoute } from "./route.ts";
 import { SandboxPage } from "./sandbox.tsx";
 import { SessionContext } from "./session.tsx";
@@ -17,6 +20,7 @@ import { TenantPage } from "./tenant/tenant.tsx";
 import { TenantsPage } from "./tenants.tsx";
 import { Page, ProblemBox, Waiting } from "./ui.tsx";
 import { UsagePage } from "./usage.tsx";
+import { WebhooksPage } from "./webhooks.tsx";
 
 /** The signed-in operator: null if none, undefined while it is unknown. */
 function App(): JSX.Element {
@@ -81,6 +85,9 @@ const SECTIONS = [
   ["overview", "Overview"],
   ["tenants", "Tenants"],
   ["messages", "Messages"],
+  ["failures", "Failures"],
+  ["webhooks", "Webhooks"],
+  ["plans", "Plans"],
   ["usage", "Usage"],
   ["sandbox", "Sandbox"],
   ["operators", "Operators"],
@@ -117,6 +124,7 @@ function Shell({ session, onSignOut }: { readonly session: Session; onSignOut():
             </a>
           ))}
         </nav>
+        <Finder tenant={tenantIn(route)} />
         <Account session={session} onSignOut={onSignOut} />
       </header>
       <main ref={main} tabIndex={-1}>
@@ -124,6 +132,12 @@ function Shell({ session, onSignOut }: { readonly session: Session; onSignOut():
       </main>
     </>
   );
+}
+
+/** The tenant that the page is about; "": none. */
+function tenantIn({ parts: [section, id], query }: Route): string {
+  const isOfTenant = section === "tenants" || section === "messages";
+  return (isOfTenant ? id : undefined) ?? query.get("tenant") ?? "";
 }
 
 function Account({ session, onSignOut }: { readonly session: Session; onSignOut(): void }): JSX.Element {
@@ -146,13 +160,19 @@ function PageAt({ route: { parts, query } }: { readonly route: Route }): JSX.Ele
   const [section = "overview", id, sub, subId] = parts;
   switch (section) {
     case "overview":
-      return <OverviewPage />;
+      return <OverviewPage query={query} />;
     case "tenants":
       if (id === undefined) return <TenantsPage query={query} />;
       return <TenantPage id={id} tab={sub ?? "settings"} item={subId ?? null} />;
     case "messages":
       if (id !== undefined && sub !== undefined) return <JobPage tenantId={id} jobId={sub} />;
       return <MessagesPage query={query} />;
+    case "failures":
+      return <FailuresPage query={query} />;
+    case "webhooks":
+      return <WebhooksPage query={query} />;
+    case "plans":
+      return <PlansPage />;
     case "usage":
       return <UsagePage query={query} />;
     case "sandbox":

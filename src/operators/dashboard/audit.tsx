@@ -3,10 +3,11 @@ import type { AuditRow } from "../../../clients/typescript/generated.ts";
 import { call } from "./api.ts";
 import { Form } from "./dialog.tsx";
 import { useLoadPages } from "./load.ts";
+import { keyOfRange, RangeBar, timesIn } from "./range.tsx";
 import { goTo, hrefTo } from "./route.ts";
 import { Badge, type Column, More, Page, ProblemBox, Table, Time } from "./ui.tsx";
 
-const NAMES = ["operator", "tenant", "action", "from", "to"] as const;
+const NAMES = ["operator", "tenant", "action"] as const;
 const PAGE = 50;
 
 /** The audit log. */
@@ -17,13 +18,26 @@ export function AuditPage({ query }: { readonly query: URLSearchParams }): JSX.E
   });
   const filter: Partial<Record<(typeof NAMES)[number], string>> = Object.fromEntries(given);
   const key = JSON.stringify(given);
-  const { items, problem, more, isLoading, reload } = useLoadPages<AuditRow>(async (cursor, signal) => {
-    const asked = { ...filter, limit: PAGE, ...(cursor === undefined ? {} : { cursor }) };
-    const { rows, next_cursor: next } = await call("listAudit", { query: asked }, { signal });
-    return { items: rows, next };
-  }, key);
+  const { items, problem, more, isLoading, reload } = useLoadPages<AuditRow>(
+    async (cursor, signal) => {
+      // The log is asked by whole days.
+      const { from, to } = timesIn(query, null);
+      const days = {
+        ...(from === undefined ? {} : { from: dayOf(from) }),
+        ...(to === undefined ? {} : { to: dayOf(to) }),
+      };
+      const asked = { ...filter, ...days, limit: PAGE, ...(cursor === undefined ? {} : { cursor }) };
+      const { rows, next_cursor: next } = await call("listAudit", { query: asked }, { signal });
+      return { items: rows, next };
+    },
+    `${key} ${keyOfRange(query)}`,
+  );
   return (
-    <Page title="Audit log" intro="What operators changed, newest first, of the last 400 days. Secrets are not in it.">
+    <Page
+      title="Audit log"
+      intro="What operators changed, newest first, of the last 400 days, by whole UTC days. Secrets are not in it."
+    >
+      <RangeBar own={null} />
       <div class="search">
         <Form
           key={key}
@@ -32,8 +46,6 @@ export function AuditPage({ query }: { readonly query: URLSearchParams }): JSX.E
             { kind: "text", name: "operator", label: "Operator", value: filter.operator ?? "" },
             { kind: "text", name: "tenant", label: "Tenant", value: filter.tenant ?? "" },
             { kind: "text", name: "action", label: "Action", value: filter.action ?? "" },
-            { kind: "date", name: "from", label: "From (UTC day)", value: filter.from ?? "" },
-            { kind: "date", name: "to", label: "To (UTC day)", value: filter.to ?? "" },
           ]}
           submit={async (filled) => goTo(["audit"], Object.fromEntries(NAMES.map((name) => [name, filled.text(name)])))}
         />
@@ -44,13 +56,17 @@ export function AuditPage({ query }: { readonly query: URLSearchParams }): JSX.E
           caption="Audit log"
           rows={items}
           keyOf={({ audit_id }) => String(audit_id)}
-          empty="Nothing fits."
+          empty="Nothing fits: a longer range or fewer conditions may show more."
           columns={COLUMNS}
         />
       )}
       <More more={more} isLoading={isLoading} />
     </Page>
   );
+}
+
+function dayOf(iso: string): string {
+  return iso.slice(0, 10);
 }
 
 const COLUMNS: readonly Column<AuditRow>[] = [

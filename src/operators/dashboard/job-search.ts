@@ -6,6 +6,8 @@ export interface JobSearch {
   readonly status: string;
   readonly channel: string;
   readonly template: string;
+  readonly failureClass: string;
+  /** A time, as the API takes it. */
   readonly from: string;
   readonly to: string;
 }

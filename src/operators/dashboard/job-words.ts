@@ -40,6 +40,33 @@ export function shortOutcome({ outcome, channel }: Pick<OperatorJob, "outcome" |
   return { tone: OUTCOME_TONES[outcome], text: outcome.replace("_", " ") };
 }
 
+const CAUSES = {
+  recipient: "no such recipient",
+  mailbox_full: "the mailbox is full",
+  domain: "the domain takes no mail",
+  refused: "refused: reputation, block list or policy",
+  authentication: "SPF, DKIM or DMARC did not pass",
+  throttled: "too much, too fast",
+  content: "the message itself",
+  sender: "the sender's account or credentials",
+  unreachable: "no answer",
+  purged: "purged by an operator",
+  other: "another cause",
+} as const;
+export type Cause = keyof typeof CAUSES;
+
+export const CAUSE_CHOICES = Object.entries(CAUSES).map(([value, label]) => ({ value, label }));
+
+export function knownCause(word: string): Cause | undefined {
+  return word in CAUSES ? (word as Cause) : undefined;
+}
+
+/** The class of a failure, in words. */
+export function causeName(word: string): string {
+  const cause = knownCause(word);
+  return cause === undefined ? word : CAUSES[cause];
+}
+
 export interface Sentence {
   readonly tone: Tone;
   readonly text: string;

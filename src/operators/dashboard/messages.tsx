@@ -1,11 +1,12 @@
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { OperatorJob } from "../../../clients/typescript/generated.ts";
 import { call } from "./api.ts";
 import { type Choice, Form } from "./dialog.tsx";
 import type { JobSearch } from "./job-search.ts";
-import { STATUSES, shortOutcome } from "./job-words.ts";
+import { CAUSE_CHOICES, knownCause, STATUSES, shortOutcome } from "./job-words.ts";
 import { useLoadPages } from "./load.ts";
+import { RangeBar, timesIn } from "./range.tsx";
 import { RetryManyDialog } from "./retry-many.tsx";
 import { goTo, hrefTo } from "./route.ts";
 import { useMayChange } from "./session.tsx";
@@ -18,23 +19,27 @@ const PAGE = 50;
 
 function parseSearch(query: URLSearchParams): JobSearch {
   const of = (name: string) => query.get(name) ?? "";
+  const { from = "", to = "" } = timesIn(query, null);
   return {
     tenant: of("tenant"),
     who: of("who"),
     status: of("status"),
     channel: of("channel"),
     template: of("template"),
-    from: of("from"),
-    to: of("to"),
+    failureClass: of("cause"),
+    from,
+    to,
   };
 }
 
 /** The page where an operator searches for messages. */
 export function MessagesPage({ query }: { readonly query: URLSearchParams }): JSX.Element {
-  const search = parseSearch(query);
-  const key = JSON.stringify(search);
+  const key = query.toString();
+  // A range that ends now is taken once, so that further pages are of the same one.
+  const search = useMemo(() => parseSearch(query), [key]);
   return (
     <Page title="Messages" intro="Find a message by its recipient or job id, of one tenant or of all.">
+      <RangeBar own={null} />
       <SearchForm key={key} search={search} />
       <Found key={`found ${key}`} search={search} />
     </Page>
@@ -45,7 +50,11 @@ function Found({ search }: { readonly search: JobSearch }): JSX.Element {
   const { tenant, who } = search;
   if (tenant !== "") return <OfTenant search={search} />;
   if (who !== "") return <OfAll search={search} />;
-  return <p class="empty">Say whom the message was for, or choose a tenant.</p>;
+  return (
+    <p class="empty">
+      Say whom the message was for, or choose a tenant. <kbd>/</kbd> searches from every page.
+    </p>
+  );
 }
 
 const ANY: Choice = { value: "", label: "any" };
@@ -73,20 +82,23 @@ function SearchForm({ search }: { readonly search: JobSearch }): JSX.Element {
             choices: [ANY, ...CHANNEL_CHOICES],
           },
           { kind: "text", name: "template", label: "Template", value: search.template },
-          { kind: "date", name: "from", label: "From (UTC day)", value: search.from },
-          { kind: "date", name: "to", label: "To (UTC day)", value: search.to },
+          {
+            kind: "choice",
+            name: "cause",
+            label: "Cause of failure",
+            value: search.failureClass,
+            choices: [ANY, ...CAUSE_CHOICES],
+          },
         ]}
         submit={async (filled) => {
-          const asked = parseSearch(
-            new URLSearchParams(NAMES.map((name): [string, string] => [name, filled.text(name)])),
-          );
-          const isDetailed = [asked.status, asked.channel, asked.template].some((value) => value !== "");
-          if (asked.tenant === "" && (isDetailed || asked.who === "")) {
+          const asked = Object.fromEntries(NAMES.map((name) => [name, filled.text(name)]));
+          const isDetailed = ["status", "channel", "template", "cause"].some((name) => asked[name] !== "");
+          if (asked["tenant"] === "" && (isDetailed || asked["who"] === "")) {
             throw new Error(
-              "Choose a tenant, too: over all of them, messages are found by recipient or job id and days alone.",
+              "Choose a tenant, too: over all of them, messages are found by recipient or job id and time alone.",
             );
           }
-          goTo(["messages"], { ...asked });
+          goTo(["messages"], asked);
         }}
       />
     </div>
@@ -100,7 +112,7 @@ async function tenantsLike(word: string, signal: AbortSignal): Promise<readonly 
   return tenants.map(({ id, name }) => ({ value: id, label: name === id ? id : `${name} (${id})` }));
 }
 
-const NAMES = ["who", "tenant", "status", "channel", "template", "from", "to"] as const;
+const NAMES = ["who", "tenant", "status", "channel", "template", "cause"] as const;
 
 function asChoice(value: string): Choice {
   return { value, label: value };
@@ -178,13 +190,15 @@ async function oneJob(tenantId: string, jobId: string, signal: AbortSignal): Pro
 }
 
 /** Values that the form does not offer are dropped. */
-function toQuery({ status, channel, template, from, to }: Omit<JobSearch, "tenant" | "who">) {
+function toQuery({ status, channel, template, failureClass, from, to }: Omit<JobSearch, "tenant" | "who">) {
   const knownStatus = STATUSES.find((each) => each === status);
+  const cause = knownCause(failureClass);
   const knownChannel: Channel | undefined = CHANNELS.find((each) => each === channel);
   return {
     ...(knownStatus === undefined ? {} : { status: knownStatus }),
     ...(knownChannel === undefined ? {} : { channel: knownChannel }),
     ...(template === "" ? {} : { template }),
+    ...(cause === undefined ? {} : { failure_class: cause }),
     ...(from === "" ? {} : { from }),
     ...(to === "" ? {} : { to }),
   };
@@ -222,7 +236,7 @@ function Jobs({
       caption="Messages"
       rows={rows}
       keyOf={({ tenant_id, job_id }) => `${tenant_id} ${job_id}`}
-      empty="No message fits. Finished ones are found as long as their history is kept."
+      empty="No message fits. A longer range or fewer conditions may find it; finished ones are found as long as their history is kept."
       columns={columns}
     />
   );

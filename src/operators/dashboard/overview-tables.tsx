@@ -14,25 +14,6 @@ function age(seconds: number | null): string {
   return seconds === null || seconds === 0 ? "" : duration(seconds);
 }
 
-export function Waiters({ tenants }: { readonly tenants: Overview["tenants"] }): JSX.Element {
-  return (
-    <Card title="Where jobs wait">
-      <Table
-        caption="Tenants with waiting jobs"
-        rows={tenants}
-        keyOf={({ tenant_id, channel }) => `${tenant_id} ${channel}`}
-        empty="No job waits."
-        columns={[
-          { head: "Tenant", isHead: true, cell: ({ tenant_id }) => <TenantLink id={tenant_id} /> },
-          { head: "Channel", cell: ({ channel }) => channelName(channel) },
-          { head: "Jobs", isNumber: true, cell: ({ depth }) => count(depth) },
-          { head: "Oldest", isNumber: true, cell: ({ oldest_seconds }) => age(oldest_seconds) },
-        ]}
-      />
-    </Card>
-  );
-}
-
 export function Breakers({ processes }: { readonly processes: Processes }): JSX.Element {
   const open = processes.flatMap(({ name, breakers }) => breakers.map((breaker) => ({ ...breaker, process: name })));
   return (

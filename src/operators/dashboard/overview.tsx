@@ -1,19 +1,23 @@
 import type { ComponentChildren, JSX } from "preact";
+import { useEffect } from "preact/hooks";
 import type { Overview } from "../../../clients/typescript/generated.ts";
+import { call } from "./api.ts";
 import { RateCharts } from "./chart.tsx";
-import { useNow } from "./load.ts";
+import { useLoad, useNow } from "./load.ts";
 import { useOverview } from "./overview-data.ts";
-import { Breakers, Expirings, ProcessTable, Shards, Waiters } from "./overview-tables.tsx";
-import { Badge, Card, Page, ProblemBox, Time, Waiting } from "./ui.tsx";
+import { Breakers, Expirings, ProcessTable, Shards } from "./overview-tables.tsx";
+import { chosenIn, keyOfRange, RangeBar, rangeWords, timesIn } from "./range.tsx";
+import { Trouble } from "./trouble.tsx";
+import { Badge, Card, Page, ProblemBox, Show, Time, Waiting } from "./ui.tsx";
 import { bytes, count, counted, duration } from "./words.ts";
 
 /** The first page that operators see: alarms, then throughput, then backlogs. */
-export function OverviewPage(): JSX.Element {
+export function OverviewPage({ query }: { readonly query: URLSearchParams }): JSX.Element {
   const { overview, problem, isLive, reload } = useOverview();
   return (
     <Page title="Overview" actions={<Freshness overview={overview} isLive={isLive} />}>
       <ProblemBox problem={problem} retry={reload} />
-      {overview === null ? problem === null ? <Waiting /> : null : <Shown overview={overview} />}
+      {overview === null ? problem === null ? <Waiting /> : null : <Shown overview={overview} query={query} />}
     </Page>
   );
 }
@@ -44,25 +48,51 @@ function Freshness({
   );
 }
 
-function Shown({ overview }: { readonly overview: Overview }): JSX.Element {
-  const { rates, processes, tenants, shards, expiring, alarms } = overview;
+function Shown({ overview, query }: { readonly overview: Overview; readonly query: URLSearchParams }): JSX.Element {
+  const { processes, tenants, shards, expiring, alarms } = overview;
   return (
     <>
       <Alarms alarms={alarms} />
       <Numbers overview={overview} />
-      <Card title="The last hour, by minute">
-        <RateCharts rates={rates} />
-      </Card>
-      <div class="columns">
-        <Waiters tenants={tenants} />
-        <Breakers processes={processes} />
-      </div>
+      <RangeBar own="1h" />
+      <Rates overview={overview} query={query} />
+      <Trouble waiting={tenants} query={query} />
+      <Breakers processes={processes} />
       <ProcessTable processes={processes} />
       <div class="columns">
         <Expirings expiring={expiring} />
         <Shards shards={shards} />
       </div>
     </>
+  );
+}
+
+const RATES_MS = 60_000;
+
+function Rates({ overview, query }: { readonly overview: Overview; readonly query: URLSearchParams }): JSX.Element {
+  const chosen = chosenIn(query);
+  if (chosen !== "own" && chosen !== "1h") return <PastRates query={query} />;
+  const drawn = overview.alarms.flatMap(({ channel, minutes, title }) =>
+    channel === undefined || minutes === undefined ? [] : [{ channel, minutes, title }],
+  );
+  return (
+    <Card title="The last hour, by minute">
+      <RateCharts rates={overview.rates} alarms={drawn} />
+    </Card>
+  );
+}
+
+/** Rates that are no longer in the overview, read from the event store each minute. */
+function PastRates({ query }: { readonly query: URLSearchParams }): JSX.Element {
+  const loaded = useLoad((signal) => call("getRates", { query: timesIn(query, "1h") }, { signal }), keyOfRange(query));
+  useEffect(() => {
+    const timer = setInterval(() => document.hidden || loaded.reload(), RATES_MS);
+    return () => clearInterval(timer);
+  }, [loaded.reload]);
+  return (
+    <Card title={`Rates: ${rangeWords(query, "1h")}`}>
+      <Show loaded={loaded}>{(rates) => <RateCharts rates={rates} />}</Show>
+    </Card>
   );
 }
 

@@ -4,6 +4,7 @@ import type { RetriedJobs, RetryCount } from "../../../clients/typescript/genera
 import { call } from "./api.ts";
 import { Dialog } from "./dialog.tsx";
 import type { JobSearch } from "./job-search.ts";
+import { knownCause } from "./job-words.ts";
 import { useAction, useLoad } from "./load.ts";
 import { ProblemBox, Waiting } from "./ui.tsx";
 import { CHANNELS, counted } from "./words.ts";
@@ -21,7 +22,7 @@ export function RetryManyDialog({
   const { tenant } = search;
   const path = { id: tenant };
   const filter = toFilter(search);
-  const given = Object.entries(filter).map(([name, value]) => `${name} ${value}`);
+  const given = Object.entries(filter).map(([name, value]) => `${name.replace("_", " ")} ${value}`);
   const counting = useLoad(async (signal) => {
     const answer = await call("retryJobs", { path, body: { filter, dry_run: true } }, { signal });
     return "count" in answer ? answer.count : 0;
@@ -69,12 +70,14 @@ export function RetryManyDialog({
 }
 
 /** Converts a search to the filter of a retry, which supports only some of its members. */
-function toFilter({ who, channel, template, from, to }: JobSearch) {
+function toFilter({ who, channel, template, failureClass, from, to }: JobSearch) {
+  const cause = knownCause(failureClass);
   const knownChannel = CHANNELS.find((each) => each === channel);
   return {
     ...(who === "" ? {} : { recipient: who }),
     ...(knownChannel === undefined ? {} : { channel: knownChannel }),
     ...(template === "" ? {} : { template }),
+    ...(cause === undefined ? {} : { failure_class: cause }),
     ...(from === "" ? {} : { from }),
     ...(to === "" ? {} : { to }),
   };

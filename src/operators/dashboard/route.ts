@@ -30,9 +30,20 @@ function decoded(part: string): string {
   }
 }
 
-/** Returns the address of a page; empty members of the query are left out. */
+/** The range of time, which all pages share. */
+const SHARED = ["range", "from", "to"] as const;
+
+function sharedNow(): Readonly<Record<string, string>> {
+  const { query } = routeOf(location.hash);
+  return Object.fromEntries(SHARED.map((name) => [name, query.get(name) ?? ""]));
+}
+
+/** Returns the address of a page; empty members of the query are left out. Without a range, it has that of the present page. */
 export function hrefTo(parts: readonly string[], query: Readonly<Record<string, string | undefined>> = {}): string {
-  const given = Object.entries(query).filter((entry): entry is [string, string] => (entry[1] ?? "") !== "");
+  const isRanged = SHARED.some((name) => query[name] !== undefined);
+  const given = Object.entries({ ...(isRanged ? {} : sharedNow()), ...query }).filter(
+    (entry): entry is [string, string] => (entry[1] ?? "") !== "",
+  );
   const search = given.length === 0 ? "" : `?${new URLSearchParams(given)}`;
   return `#/${parts.map(encodeURIComponent).join("/")}${search}`;
 }

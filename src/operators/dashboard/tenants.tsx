@@ -15,11 +15,20 @@ export function TenantsPage({ query }: { readonly query: URLSearchParams }): JSX
   const [word, setWord] = useState(query.get("find") ?? "");
   const [isAdding, setAdding] = useState(false);
   const find = word.trim();
-  const { items, problem, more, isLoading, reload } = useLoadPages<Tenant>(async (cursor, signal) => {
-    const asked = { limit: PAGE, ...(find === "" ? {} : { find }), ...(cursor === undefined ? {} : { cursor }) };
-    const { tenants, next_cursor: next } = await call("listTenants", { query: asked }, { signal });
-    return { items: tenants, next };
-  }, find);
+  const plan = query.get("plan") ?? "";
+  const { items, problem, more, isLoading, reload } = useLoadPages<Tenant>(
+    async (cursor, signal) => {
+      const asked = {
+        limit: PAGE,
+        ...(find === "" ? {} : { find }),
+        ...(plan === "" ? {} : { plan }),
+        ...(cursor === undefined ? {} : { cursor }),
+      };
+      const { tenants, next_cursor: next } = await call("listTenants", { query: asked }, { signal });
+      return { items: tenants, next };
+    },
+    JSON.stringify([find, plan]),
+  );
   return (
     <Page
       title="Tenants"
@@ -37,6 +46,11 @@ export function TenantsPage({ query }: { readonly query: URLSearchParams }): JSX
           value={word}
           onInput={({ currentTarget }) => setWord(currentTarget.value)}
         />
+        {plan === "" ? null : (
+          <p>
+            Of the plan {plan} alone. <a href={hrefTo(["tenants"])}>All tenants</a>
+          </p>
+        )}
       </div>
       <ProblemBox problem={problem} retry={reload} />
       {items === null ? null : (
@@ -44,7 +58,9 @@ export function TenantsPage({ query }: { readonly query: URLSearchParams }): JSX
           caption="Tenants"
           rows={items}
           keyOf={({ id }) => id}
-          empty={find === "" ? "There are no tenants yet." : "No tenant fits."}
+          empty={
+            find + plan === "" ? "There is no tenant yet: add one, and make a key on its page." : "No tenant fits."
+          }
           columns={COLUMNS}
         />
       )}

@@ -13,6 +13,13 @@ export function counted(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : many}`;
 }
 
+/** `3 %`, `0.4 %`; "" where there is nothing to share. */
+export function percent(part: number, whole: number): string {
+  if (whole === 0) return "";
+  const value = (Math.min(part, whole) / whole) * 100;
+  return `${value > 0 && value < 9.95 ? value.toFixed(1) : Math.round(value)} %`;
+}
+
 const UNITS = [
   ["d", 86_400],
   ["h", 3_600],
@@ -61,8 +68,20 @@ export function localTime(iso: string, precision: "day" | "second" = "second"): 
   return (precision === "day" ? DAY : DAY_AND_TIME).format(at).replace(",", "");
 }
 
-export function localMinute(unixSeconds: number): string {
-  return TIME.format(new Date(unixSeconds * 1_000));
+const DAY_AND_MINUTE = new Intl.DateTimeFormat("en-GB", {
+  day: "2-digit",
+  month: "short",
+  hour: "2-digit",
+  minute: "2-digit",
+});
+const SHORT_DAY = new Intl.DateTimeFormat("en-GB", { day: "2-digit", month: "short", timeZone: "UTC" });
+const DAY_SECONDS = 86_400;
+
+/** When an interval of this length begins, as short as it can be told; days are those of UTC. */
+export function localTick(unixSeconds: number, stepSeconds: number): string {
+  const at = new Date(unixSeconds * 1_000);
+  if (stepSeconds >= DAY_SECONDS) return SHORT_DAY.format(at);
+  return stepSeconds < 3_600 ? TIME.format(at) : DAY_AND_MINUTE.format(at).replace(",", "");
 }
 
 export function utcTime(iso: string): string {

@@ -4,10 +4,8 @@ import type { QueueFacts } from "../../domain/jobs/queue-depth.ts";
 import { type Facts, MINUTE_MS } from "./facts.ts";
 
 /** The urgency: a person is needed now (`page`), or soon (`ticket`). */
-export interface Alarm {
+export interface Alarm extends Found {
   readonly severity: "page" | "ticket";
-  readonly title: string;
-  readonly detail: string;
   /** The section of the runbook. */
   readonly runbook: string;
 }
@@ -15,6 +13,11 @@ export interface Alarm {
 interface Found {
   readonly title: string;
   readonly detail: string;
+  /** What it is about, where it is about one. */
+  readonly channel?: ChannelName;
+  readonly tenantId?: string;
+  /** The last minutes over which the rates of its channel were measured. */
+  readonly minutes?: number;
 }
 
 interface Rule {
@@ -92,7 +95,8 @@ const RULES: readonly Rule[] = [
         const seconds = oldest === null ? 0 : (nowMs - oldest.oldestMs) / 1_000;
         if (oldest === null || seconds <= BACKLOG_SECONDS) return [];
         const detail = `the oldest, of ${oldest.tenantId}, for ${duration(seconds)}`;
-        return [{ title: `messages on ${channel} wait`, detail }];
+        const { tenantId } = oldest;
+        return [{ title: `messages on ${channel} wait`, detail, channel, tenantId }];
       }),
   },
   {
@@ -104,6 +108,7 @@ const RULES: readonly Rule[] = [
         .filter(({ sinceMs }) => nowMs - sinceMs > BREAKER_MS)
         .map(({ channel, relay, sinceMs, why, waitingJobs }) => ({
           title: `${relay} is away`,
+          channel,
           detail: `since ${isoTime(sinceMs)}; ${waitingJobs} messages on ${channel} wait for it${why ? `: ${why}` : ""}`,
         })),
   },
@@ -123,7 +128,8 @@ const RULES: readonly Rule[] = [
       facts.channels.flatMap((channel) => {
         const [bounced, sent] = [countEvents(facts, channel, "bounced", 60), countEvents(facts, channel, "sent", 60)];
         if (sent <= BOUNCE_SENT_MIN || bounced <= BOUNCED_PART * sent) return [];
-        return [{ title: `${percent(bounced / sent)} of ${channel} bounces`, detail: `${bounced} in the last hour` }];
+        const title = `${percent(bounced / sent)} of ${channel} bounces`;
+        return [{ title, detail: `${bounced} in the last hour`, channel, minutes: 60 }];
       }),
   },
   {
@@ -134,7 +140,8 @@ const RULES: readonly Rule[] = [
         const failed = countEvents(facts, channel, "failed", FAILED_MINUTES);
         const all = failed + countEvents(facts, channel, "sent", FAILED_MINUTES);
         if (failed <= FAILED_MIN || failed <= FAILED_PART * all) return [];
-        return [{ title: `${percent(failed / all)} of ${channel} fails`, detail: `${failed} in the last half hour` }];
+        const title = `${percent(failed / all)} of ${channel} fails`;
+        return [{ title, detail: `${failed} in the last half hour`, channel, minutes: FAILED_MINUTES }];
       }),
   },
   {
@@ -154,6 +161,7 @@ const RULES: readonly Rule[] = [
     find: ({ registry }) =>
       (registry?.disabledWebhooks ?? []).map(({ tenantId, webhookId, reason, atMs }) => ({
         title: `a webhook of ${tenantId} is disabled`,
+        tenantId,
         detail: `${webhookId}, since ${isoTime(atMs)}: ${reason === "gone" ? "its receiver answered 410" : "it took nothing for three days"}`,
       })),
   },

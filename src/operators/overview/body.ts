@@ -25,7 +25,10 @@ export function overviewBody(facts: Facts): OverviewBody {
       name,
       expires_at: isoTime(expiresAtMs),
     })),
-    alarms: [...findAlarms(facts)],
+    alarms: findAlarms(facts).map(({ tenantId, ...alarm }) => ({
+      ...alarm,
+      ...(tenantId !== undefined && { tenant_id: tenantId }),
+    })),
   };
 }
 
@@ -119,11 +122,12 @@ function describeTenants({ queue, nowMs }: Facts): OverviewBody["tenants"] {
   const all = (queue?.depths ?? []).flatMap(({ measured }) => measured);
   const longest = all.toSorted((a, b) => b.jobs - a.jobs).slice(0, TENANTS_MAX);
   const oldest = all.toSorted((a, b) => (a.oldestMs ?? nowMs) - (b.oldestMs ?? nowMs)).slice(0, TENANTS_MAX);
-  return Array.from(new Set([...longest, ...oldest]), ({ tenantId, channel, jobs, oldestMs }) => ({
+  return Array.from(new Set([...longest, ...oldest]), ({ tenantId, channel, jobs, oldestMs, waits }) => ({
     tenant_id: tenantId,
     channel,
     depth: jobs,
     oldest_seconds: computeAge(oldestMs, nowMs),
+    waits,
   }));
 }
 

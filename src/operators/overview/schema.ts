@@ -1,5 +1,6 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import type { ChannelName } from "../../domain/jobs/job.ts";
+import { QUEUE_WAITS } from "../../domain/process-status.ts";
 import { enumSchema, Timestamp } from "../../http/schemas.ts";
 
 export const OUTCOMES = ["accepted", "delivered", "bounced", "failed", "suppressed"] as const;
@@ -83,12 +84,17 @@ const Expiring = Type.Object({
   expires_at: Timestamp,
 });
 
-const AlarmSchema = Type.Object({
-  severity: enumSchema(["page", "ticket"], "`page`: now; `ticket`: soon."),
-  title: Type.String(),
-  detail: Type.String(),
-  runbook: Type.String({ description: "The section of the runbook with the remedy." }),
-});
+function alarmOf(channels: readonly ChannelName[]) {
+  return Type.Object({
+    severity: enumSchema(["page", "ticket"], "`page`: now; `ticket`: soon."),
+    title: Type.String(),
+    detail: Type.String(),
+    runbook: Type.String({ description: "The section of the runbook with the remedy." }),
+    channel: Type.Optional(enumSchema(channels)),
+    tenant_id: Type.Optional(TenantId),
+    minutes: Type.Optional(Type.Integer({ description: "The last minutes of the rates over which it was measured." })),
+  });
+}
 
 export function overviewSchema(channels: readonly ChannelName[]) {
   return Type.Object(
@@ -99,12 +105,21 @@ export function overviewSchema(channels: readonly ChannelName[]) {
       rates: ratesSchema(channels),
       shards: Type.Array(Shard),
       tenants: Type.Array(
-        Type.Object({ tenant_id: TenantId, channel: enumSchema(channels), depth: Count, oldest_seconds: Seconds }),
+        Type.Object({
+          tenant_id: TenantId,
+          channel: enumSchema(channels),
+          depth: Count,
+          oldest_seconds: Seconds,
+          waits: enumSchema(
+            QUEUE_WAITS,
+            "Why its first job waits: for its turn, because an operator paused it, for the warm-up or the pace of its sender, or for a relay that is away.",
+          ),
+        }),
         { description: "The 50 longest tenant queues, and the 50 with the oldest jobs." },
       ),
       processes: Type.Array(processSchema(channels)),
       expiring: Type.Array(Expiring, { description: "Within 30 days, soonest first; at most 50." }),
-      alarms: Type.Array(AlarmSchema, { description: "The urgent first." }),
+      alarms: Type.Array(alarmOf(channels), { description: "The urgent first." }),
     },
     { $id: "Overview" },
   );
@@ -137,7 +152,7 @@ export const OVERVIEW_EXAMPLE: OverviewBody = {
     sent: [{ channel: "email", counts: Array.from({ length: 60 }, (_, at) => at % 7) }],
   },
   shards: [{ shard: 0, depth: 3, oldest_seconds: 1, process: "mail-1/main:4711" }],
-  tenants: [{ tenant_id: "acme", channel: "email", depth: 3, oldest_seconds: 1 }],
+  tenants: [{ tenant_id: "acme", channel: "email", depth: 3, oldest_seconds: 1, waits: "turn" }],
   processes: [
     {
       name: "mail-1/main:4711",

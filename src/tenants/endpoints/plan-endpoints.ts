@@ -22,6 +22,7 @@ const PlanRecord = Type.Object(
     hold_hours: Type.Number({
       description: "How long after its acceptance a job is held while its mail server or provider is away.",
     }),
+    tenants: Type.Integer({ description: "How many tenants have it." }),
   },
   { $id: "Plan" },
 );
@@ -33,6 +34,7 @@ const EXAMPLE = {
   queued_jobs_max: 2_000_000,
   queued_bytes_max: 2_147_483_648,
   hold_hours: 72,
+  tenants: 12,
 } as const;
 
 /** Throws 400 for a text that is no slug. */
@@ -49,7 +51,7 @@ const nameParameter: PathParameter<string> = {
 export function planEndpoints({
   registry,
 }: {
-  readonly registry: Pick<TenantRegistry, "plans" | "putPlan">;
+  readonly registry: Pick<TenantRegistry, "plans" | "planUse" | "putPlan">;
 }): readonly Endpoint[] {
   return [
     operatorEndpoint({
@@ -66,7 +68,10 @@ export function planEndpoints({
           examples: [{ plans: [EXAMPLE] }],
         },
       },
-      handle: async () => reply(200, { plans: (await registry.plans()).map(toRecord) }),
+      async handle() {
+        const use = await registry.planUse();
+        return reply(200, { plans: (await registry.plans()).map((plan) => toRecord(plan, use)) });
+      },
     }),
     operatorEndpoint({
       method: "PUT",
@@ -82,7 +87,7 @@ export function planEndpoints({
       body: planBody,
       answers: { 200: { description: "As it is now.", schema: PlanRecord, examples: [EXAMPLE] } },
       handle: async ({ params: { name }, body }) =>
-        reply(200, toRecord(requireResult(await registry.putPlan(toPlan(name, body))))),
+        reply(200, toRecord(requireResult(await registry.putPlan(toPlan(name, body))), await registry.planUse())),
     }),
   ];
 }
@@ -101,7 +106,7 @@ function toPlan(name: string, body: Static<typeof planBody>): Plan {
 
 const HOUR_MS = 60 * 60 * 1000;
 
-function toRecord(plan: Plan): Static<typeof PlanRecord> {
+function toRecord(plan: Plan, use: ReadonlyMap<string, number>): Static<typeof PlanRecord> {
   return {
     name: plan.name,
     requests_per_minute: plan.requestsPerMinute,
@@ -109,5 +114,6 @@ function toRecord(plan: Plan): Static<typeof PlanRecord> {
     queued_jobs_max: plan.queuedJobsMax,
     queued_bytes_max: plan.queuedBytesMax,
     hold_hours: plan.holdMs / HOUR_MS,
+    tenants: use.get(plan.name) ?? 0,
   };
 }

@@ -5,7 +5,7 @@ import { ApiError, about } from "../../http/api-error.ts";
 import type { AuditShown } from "../../http/audit.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
 import { OPERATOR_CONFLICT, OPERATOR_NOT_FOUND } from "../../http/failures.ts";
-import { paging, type QueryParameter, tenantIdParameter } from "../../http/parameters.ts";
+import { paging, type QueryParameter, queryText, tenantIdParameter } from "../../http/parameters.ts";
 import { enumSchema, pageSchema, Timestamp, trackingSchema } from "../../http/schemas.ts";
 import { requireResult } from "../../http/store-results.ts";
 import type { CreatedTenant, NoSuchPlan, TenantRecord, TenantRegistry } from "../registry.ts";
@@ -93,10 +93,10 @@ export function tenantEndpoints(
       operation: "listTenants",
       tag: "Tenants",
       summary: "List the tenants",
-      query: { find: tenantPart, ...paging },
+      query: { find: tenantPart, plan: queryText("Only tenants of this plan."), ...paging },
       answers: { 200: tenantPageSchema(Tenant) },
-      async handle({ query: { find, cursor, limit } }) {
-        const { items, nextCursor } = requireResult(await registry.tenants(cursor, limit, "present", find));
+      async handle({ query: { find, plan, cursor, limit } }) {
+        const { items, nextCursor } = requireResult(await registry.tenants(cursor, limit, "present", find, plan));
         return reply(200, { tenants: items, next_cursor: nextCursor });
       },
     }),

@@ -178,6 +178,7 @@ export class Front {
         complaints: { warned: 0.001, slowed: 0.002, held: 0.005 },
       },
       eventMetrics: { isFromSums: () => true, metrics: async () => [] },
+      operatorSums: { failures: async () => [], spans: async () => [] },
       reads,
       overview: { now: async () => OVERVIEW_EXAMPLE },
       exports: { open: async () => (async function* () {})() },

@@ -113,7 +113,7 @@ function overview() {
       sent: [],
     },
     shards: [{ shard: 0, depth: 14, oldest_seconds: 754, process: null }],
-    tenants: [{ tenant_id: "acme", channel: "email", depth: 14, oldest_seconds: 754 }],
+    tenants: [{ tenant_id: "acme", channel: "email", depth: 14, oldest_seconds: 754, waits: "away" }],
     processes: [
       {
         name: `waybill-1 ${CANARY}`,
@@ -137,6 +137,14 @@ function overview() {
         title: "A certificate expires",
         detail: "In nine days.",
         runbook: "docs/runbook.md#expiry",
+      },
+      {
+        severity: "ticket",
+        title: "12 % of email fails",
+        detail: "30 in the last half hour",
+        runbook: "docs/runbook.md#waybillfailureratehigh",
+        channel: "email",
+        minutes: 30,
       },
       {
         severity: "page",
@@ -198,6 +206,8 @@ export class DashboardWorld {
   private async fixtureFor(request: Request, path: string, query: URLSearchParams): Promise<Response | null> {
     if (path === "/dash/api/usage") return usage(query);
     if (path === "/dash/api/overview") return Response.json(overview());
+    if (path === "/dash/api/failures") return Response.json({ groups: GROUPS });
+    if (path === "/dash/api/rates") return Response.json(rates());
     if (path === "/dash/api/overview/live")
       return this.isStreamBroken ? new Response(null, { status: 503 }) : streamed();
     if (path === "/dash/api/jobs")
@@ -215,6 +225,35 @@ export class DashboardWorld {
     if (isCount) return Response.json({ count: 37 });
     return Response.json({ retried: 35, skipped: 2, next_cursor: null }, { status: 202 });
   }
+}
+
+const GROUPS = [
+  {
+    tenant_id: "acme",
+    channel: "email",
+    type: "failed",
+    failure_class: "recipient",
+    jobs: 37,
+    sent: 1_200,
+    example: `550 5.1.1 no such user ${CANARY}`,
+    last_at: AT,
+  },
+  {
+    tenant_id: "other",
+    channel: "email",
+    type: "bounced",
+    failure_class: "mailbox_full",
+    jobs: 2,
+    sent: 40,
+    example: null,
+    last_at: AT,
+  },
+];
+
+function rates() {
+  const counts = Array.from({ length: 168 }, (_, at) => 1_000 + (at % 24) * 90);
+  const series = ["sent", "delivered", "failed"].map((outcome) => ({ channel: "email", outcome, counts }));
+  return { from: "2026-11-15T00:00:00.000Z", interval_seconds: 3_600, series };
 }
 
 /** Two tenants, one per page. */
@@ -265,12 +304,15 @@ async function fill(front: Front): Promise<string> {
     ["PUT", "/tenants/acme/aliases/hello", { meta_name: "hello_world", params: [CANARY] }],
     ["POST", "/tenants/acme/domains", { domain: "mail.example.com" }],
     ["PUT", "/tenants/acme/credentials/email", { from_address: "shop@example.com", from_name: CANARY }],
+    ["PUT", "/plans/narrow", { requests_per_minute: 10 }],
     ["POST", "/operators", { name: `ann ${CANARY}`, role: "write" }],
   ] as const;
   for (const [method, path, body] of calls) {
     const { status, text } = await front.operate(method, path, body);
     if (status >= 300) throw new Error(`${path}: ${status} ${text}`);
   }
+  const hook = await front.post("/v1/webhooks", { url: `https://hooks.example.com/${"w".repeat(80)}` });
+  if (hook.status !== 201) throw new Error(`a webhook: ${hook.status} ${hook.text}`);
   const { body } = await front.operate("POST", "/operators", { name: "reader", role: "read" });
   return String(body["token"]);
 }

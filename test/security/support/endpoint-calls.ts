@@ -46,6 +46,7 @@ const ofJob: Call = ({ jobId }) => ({ path: { id: jobId } });
 const ofTenantJob: Call = ({ tenantId, jobId }) => ({ path: { id: tenantId, job_id: jobId } });
 const ofFailedJob: Call = ({ tenantId, failedJobId }) => ({ path: { id: tenantId, job_id: failedJobId } });
 const ofWebhook: Call = ({ webhookId }) => ({ path: { id: webhookId } });
+const ofTenantWebhook: Call = ({ tenantId, webhookId }) => ({ path: { id: tenantId, webhook_id: webhookId } });
 const ofPass: Call = ({ passId }) => ({ path: { id: passId } });
 const ofDomain: Call = ({ domain }) => ({ path: { domain } });
 const ofTemplate: Call = ({ tenantId, template }) => ({ path: { id: tenantId, slug: template } });
@@ -247,6 +248,16 @@ export const CALLS: Readonly<Record<string, Call>> = {
     path: { id: tenantId },
     body: { wallet_webhook_url: "http://127.0.0.1:9/hook" },
   }),
+  listTenantWebhooks: none,
+  enableTenantWebhook: ofTenantWebhook,
+  replayTenantWebhook: ({ tenantId, webhookId }) => ({
+    path: { id: tenantId, webhook_id: webhookId },
+    body: { from: "2026-11-01T00:00:00Z" },
+  }),
+  testTenantWebhook: ofTenantWebhook,
+  listTenantWebhookAttempts: ofTenantWebhook,
+  listFailures: none,
+  getRates: none,
   listPlans: none,
   // A plan without tenants, so that its limit does not refuse other calls.
   putPlan: () => ({ path: { name: "spare" }, body: { requests_per_minute: 1_000 } }),

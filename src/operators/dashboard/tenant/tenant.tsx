@@ -15,6 +15,7 @@ import { SuppressionsTab } from "./tenant-suppressions.tsx";
 import { TemplatesTab } from "./tenant-templates.tsx";
 import { TokensTab } from "./tenant-tokens.tsx";
 import { UsageTab } from "./tenant-usage.tsx";
+import { WebhooksTab } from "./tenant-webhooks.tsx";
 
 const TABS = [
   ["settings", "Settings"],
@@ -25,6 +26,7 @@ const TABS = [
   ["domains", "Domains"],
   ["tokens", "Tokens"],
   ["suppressions", "Suppressions"],
+  ["webhooks", "Webhooks"],
   ["usage", "Usage"],
 ] as const;
 
@@ -85,6 +87,8 @@ function Tab({ tab, item, ...props }: TabProps & { readonly tab: string; readonl
       return <TokensTab {...props} />;
     case "suppressions":
       return <SuppressionsTab {...props} />;
+    case "webhooks":
+      return <WebhooksTab {...props} />;
     case "usage":
       return <UsageTab {...props} />;
     default:
