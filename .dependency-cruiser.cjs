@@ -43,7 +43,7 @@ const DRIVERS = {
   htmlparser2: ["channels/email"],
   pino: ["runtime/telemetry"],
   "pino-pretty": ["runtime/telemetry"],
-  "prom-client": ["runtime/telemetry"],
+  "@prometheus-io/client": ["runtime/telemetry"],
   "tar-stream": ["storage/backup"],
 };
 

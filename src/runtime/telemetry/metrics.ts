@@ -1,4 +1,4 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "@prometheus-io/client";
 import type { Labels, Series } from "../../domain/telemetry.ts";
 import { METRIC_HELP } from "./metric-help.ts";
 import { expositionText, type MetricsParts } from "./summed-metrics.ts";
@@ -12,17 +12,18 @@ const BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 /** The process's metrics, in Prometheus' text format (exposition format 0.0.4). */
 export class Metrics {
   private readonly registry = new Registry();
-  private readonly counters = new Map<string, Counter>();
-  private readonly gauges = new Map<string, Gauge>();
-  private readonly histograms = new Map<string, Histogram>();
+  private readonly counters = new Map<string, Counter<string>>();
+  private readonly gauges = new Map<string, Gauge<string>>();
+  private readonly histograms = new Map<string, Histogram<string>>();
   /** The series of each metric with labels, by their values. */
   private readonly known = new Map<string, Set<string>>();
 
   constructor() {
-    collectDefaultMetrics({ register: this.registry, prefix: PREFIX });
-    // V8's own metrics, which are zero or made up under Bun.
+    // The utilisation of the event loop is always 0 under Bun, so its timer is set to the longest there is.
+    collectDefaultMetrics({ register: this.registry, prefix: PREFIX, eventLoopUtilizationTimeout: 2 ** 31 - 1 });
+    // Metrics of V8 and libuv, which are zero or made up under Bun.
     for (const { name } of this.registry.getMetricsAsArray()) {
-      if (/nodejs_(heap|active|version|gc)/.test(name)) this.registry.removeSingleMetric(name);
+      if (/nodejs_(heap|active|version|gc|eventloop_utilization)/.test(name)) this.registry.removeSingleMetric(name);
     }
   }
 

@@ -1,4 +1,4 @@
-import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue } from "prom-client";
+import { type MetricObjectWithValues, type MetricValue, Registry } from "@prometheus-io/client";
 
 /** All metrics of one process, as data. */
 export type MetricsParts = readonly MetricObjectWithValues<MetricValue<string>>[];
@@ -58,7 +58,7 @@ export function departedMetrics(parts: readonly MetricsParts[]): Promise<Metrics
 const LASTING: ReadonlySet<string> = new Set(["counter", "histogram"]);
 
 function sumParts(parts: readonly MetricsParts[]) {
-  return AggregatorRegistry.aggregate(
+  return Registry.aggregate(
     parts.map((all) => all.map((metric) => ({ ...metric, aggregator: chooseAggregator(metric.name) }))),
   );
 }
