@@ -14,6 +14,7 @@ const NAMED_IN = [
   "infra/compose/compose.yaml",
   "infra/docker/Dockerfile",
   "infra/docker/postfix.Dockerfile",
+  "infra/helm/waybill/Chart.yaml",
   "infra/kubernetes/api.yaml",
   "infra/kubernetes/dispatcher.yaml",
   "infra/kubernetes/kustomization.yaml",
@@ -25,7 +26,7 @@ const NAMED_IN = [
 ] as const;
 const CHANGELOG = "docs/CHANGELOG.md";
 /** An image's tag, an archive's or a folder's name, a manifest's member. */
-const NAMED = /(\bwaybill(?:-postfix)?[:-]|\bversion"?\s*[:=]\s*"|newTag: )(\d+\.\d+\.\d+)/g;
+const NAMED = /(\bwaybill(?:-postfix)?[:-]|\b(?:appV|v)ersion"?\s*[:=]\s*"|newTag: )(\d+\.\d+\.\d+)/g;
 
 function check(): readonly string[] {
   const { version } = JSON.parse(read("package.json"));

