@@ -19,7 +19,9 @@ export interface Values {
   readonly [name: string]: unknown;
 }
 
-export type Rendering = { readonly manifests: readonly Manifest[]; readonly notes: string } | { readonly refusal: string };
+export type Rendering =
+  | { readonly manifests: readonly Manifest[]; readonly notes: string }
+  | { readonly refusal: string };
 
 /** Renders the chart with Helm's template language. `stop` removes the compiled program. */
 export class ChartRenderer {

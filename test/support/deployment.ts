@@ -19,7 +19,11 @@ export interface Manifest {
   readonly file: string;
   readonly apiVersion: string;
   readonly kind: string;
-  readonly metadata: { readonly name: string; readonly namespace?: string };
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly labels?: Readonly<Record<string, string>>;
+  };
   // A manifest's content is checked against the types of Kubernetes; tests read single members of it.
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly [member: string]: any;
@@ -57,7 +61,8 @@ export function composeFile(settings: Environment): Compose {
 export function readRoute(routes: readonly Manifest[]): (path: string) => boolean {
   const rules: readonly { readonly matches: readonly RouteMatch[] }[] = routes.flatMap(({ spec }) => spec.rules);
   const open = rules.flatMap(({ matches }) => matches.map(({ path }) => path));
-  return (path) => open.some(({ type, value }) => path === value || (type === "PathPrefix" && path.startsWith(`${value}/`)));
+  return (path) =>
+    open.some(({ type, value }) => path === value || (type === "PathPrefix" && path.startsWith(`${value}/`)));
 }
 
 interface RouteMatch {
