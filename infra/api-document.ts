@@ -42,6 +42,8 @@ export interface Parameter {
 }
 
 export interface Operation {
+  readonly deprecated?: boolean;
+  readonly externalDocs?: { readonly url: string };
   readonly operationId: string;
   readonly tags: readonly string[];
   readonly security: readonly Readonly<Record<string, unknown>>[];

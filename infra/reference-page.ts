@@ -76,13 +76,14 @@ const toAnchor = (heading: string) => heading.toLowerCase().replaceAll(" ", "-")
 const formatLink = ({ operation }: Call) => `[${operation.operationId}](#${operation.operationId.toLowerCase()})`;
 
 function callSection({ path, method, operation }: Call, document: ApiDocument): string {
-  const { operationId, summary, description, parameters, requestBody, responses } = operation;
+  const { operationId, summary, description, parameters, requestBody, responses, externalDocs } = operation;
   const own = parameters.filter(({ name }) => name !== "X-Request-Id");
   const answers = Object.entries(responses).filter(([status]) => !isRefusal(status));
   return [
     `### ${operationId}\n`,
     `\`${method} ${path}\` · ${describeCaller(operation)}\n`,
     `${oneLine(summary)}.${description === undefined ? "" : ` ${oneLine(description)}.`}\n`,
+    ...(operation.deprecated === true ? [`**Deprecated:** [use this instead](${externalDocs?.url}).\n`] : []),
     ...(own.length === 0
       ? []
       : [

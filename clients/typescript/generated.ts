@@ -6099,6 +6099,8 @@ export type Operations = {
   ready: { answer: Ready };
   /** Metrics in the Prometheus text format. */
   metrics: { answer: ReadableStream<Uint8Array<ArrayBuffer>> };
+  /** Where to report a vulnerability (RFC 9116). */
+  securityTxt: { answer: ReadableStream<Uint8Array<ArrayBuffer>> };
   /** This document. */
   openapi: {
     query?: {
@@ -6335,6 +6337,7 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   health: { method: "GET", path: "/health", repeat: "safe" },
   ready: { method: "GET", path: "/ready", repeat: "safe" },
   metrics: { method: "GET", path: "/metrics", repeat: "safe", streams: true },
+  securityTxt: { method: "GET", path: "/.well-known/security.txt", repeat: "safe", streams: true },
   openapi: { method: "GET", path: "/openapi.json", repeat: "safe" },
   docs: { method: "GET", path: "/docs", repeat: "safe", streams: true },
   docsStart: { method: "GET", path: "/docs/start.js", repeat: "safe", streams: true },

@@ -267,10 +267,21 @@ function operating({ registry, directory, operators, operatorAccounts, audit }: 
 }
 
 /** Configured values that the API shows. */
-function configured({ operatorToken, masterKeys, publicUrl, logJobs, logLevel, shards }: Config, version: string) {
+function configured(
+  { operatorToken, masterKeys, publicUrl, securityContacts, logJobs, logLevel, shards }: Config,
+  version: string,
+) {
   const requestLog = { logShare: logJobs, logsRequests: logLevel === "debug" };
   const sessions = new OperatorSessions(masterKeys);
-  return { operatorToken, sessions, version, shards, requestLog, ...(publicUrl === null ? {} : { publicUrl }) };
+  return {
+    operatorToken,
+    sessions,
+    version,
+    shards,
+    requestLog,
+    ...(publicUrl === null ? {} : { publicUrl }),
+    ...(securityContacts === null ? {} : { securityContacts }),
+  };
 }
 
 async function startRegistry(

@@ -8,6 +8,7 @@ import type { Setting } from "./setting.ts";
 import { SUBMISSION_SETTINGS } from "./submission-settings.ts";
 import { TRACING_SETTINGS } from "./tracing-settings.ts";
 import {
+  contact,
   distinct,
   hostName,
   hostOrAddress,
@@ -60,6 +61,16 @@ export const SETTINGS = {
     unset: "`http://HOST:PORT`",
     meaning: "base of tracking, unsubscribe and wallet web-service links",
     ...webUrl("https://send.example.com"),
+  },
+  securityContacts: {
+    name: "SECURITY_CONTACT",
+    default: null,
+    unset: "no such file",
+    meaning:
+      "where vulnerabilities are to be reported, for `/.well-known/security.txt` (RFC 9116); several, comma-separated, in the order " +
+      "of preference",
+    expected: "an e-mail address like security@example.com, or an address that begins with https://, mailto: or tel:",
+    parse: (text) => list(text, contact),
   },
   roles: {
     name: "ROLES",

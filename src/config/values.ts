@@ -124,6 +124,12 @@ export function masterKey(text: string): Uint8Array | undefined {
 }
 
 /** `Name <address>`, `"Name" <address>` or a bare address (RFC 5322, 3.4, without comments and groups). */
+/** An address in security.txt: a web address has to be one of https (RFC 9116, 2.5.3). */
+export function contact(text: string): string | undefined {
+  if (/^(https:\/\/|mailto:|tel:)[!-~]+$/.test(text)) return text;
+  return mailbox(text)?.address === text ? `mailto:${text}` : undefined;
+}
+
 export function mailbox(text: string): Mailbox | undefined {
   const [, name = "", named] = /^([^<>]*)<([^<>]+)>$/.exec(text) ?? [];
   const address = named ?? text;

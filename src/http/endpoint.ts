@@ -5,6 +5,7 @@ import type { Json } from "../domain/texts/json.ts";
 import { ApiError } from "./api-error.ts";
 import { type AuditedCall, type AuditShown, auditedDetail, auditedPath, readNewTenant } from "./audit.ts";
 import { auditedCall } from "./audited-call.ts";
+import type { Deprecation } from "./deprecation.ts";
 import type { AnswerHeaders, Exchange } from "./exchange.ts";
 import type { Failure } from "./failures.ts";
 import type { FrontDoor } from "./front-door.ts";
@@ -141,6 +142,8 @@ export interface Declaration {
   readonly effect?: Effect | undefined;
   /** Which members of its bodies the audit log shows. */
   readonly audit?: AuditShown | undefined;
+  /** Absent: it is not deprecated. A deprecated member is marked in its schema (`deprecated: true`). */
+  readonly deprecated?: Deprecation | undefined;
 }
 
 /** An endpoint as the server serves it. */

@@ -46,6 +46,9 @@ export class Exchange {
   /** Answers an error to a person with a page. It returns null for a program, which gets JSON. */
   errorPage: ((error: ApiError, headers: AnswerHeaders) => Response | null) | null = null;
 
+  /** Headers of all answers of the endpoint, failures included; null: none. */
+  endpointHeaders: AnswerHeaders | null = null;
+
   private id: string | null;
 
   constructor(
@@ -117,6 +120,7 @@ export class Exchange {
   }
 
   private finish(status: number, body: AnswerBody, headers: Record<string, string>, extra?: AnswerHeaders): Response {
+    if (this.endpointHeaders !== null) Object.assign(headers, this.endpointHeaders);
     if (extra !== undefined) Object.assign(headers, extra);
     if (status >= 400) headers["x-error-code"] ??= codeOfStatus(status);
     if (this.rate !== null) {

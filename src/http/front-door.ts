@@ -53,6 +53,8 @@ export interface DoorPorts extends ServiceAnswerPorts, OperatorGatePorts {
   readonly processes?: number;
   /** Base address shown in the documentation; by default, the address that the request came to. */
   readonly publicUrl?: string | undefined;
+  /** Addresses to report vulnerabilities to, in the order of preference; none if absent. */
+  readonly securityContacts?: readonly string[];
   readonly version: string;
   /** Operators and monitoring have their own listener (`Server.listenApart`), and their paths are served only there. */
   readonly isAdminApart?: boolean;

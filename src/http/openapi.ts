@@ -143,7 +143,7 @@ const LIMITED: JsonObject = {
 };
 
 function describeOperation(endpoint: Endpoint, components: Components): JsonObject {
-  const { operation, tag, summary, caller, answers, documentedBody } = endpoint;
+  const { operation, tag, summary, caller, answers, documentedBody, deprecated } = endpoint;
   const description = joinDescription(endpoint);
   const successes = Object.entries(answers).map(
     ([status, answer]) => [status, describeAnswer(answer, caller, components)] as const,
@@ -156,6 +156,7 @@ function describeOperation(endpoint: Endpoint, components: Components): JsonObje
     tags: [tag],
     summary,
     ...(description === undefined ? null : { description }),
+    ...(deprecated === undefined ? null : { deprecated: true, externalDocs: { url: deprecated.link } }),
     security: (endpoint.security ?? SECURITY_OF[caller]).map((name) => (name === null ? {} : { [name]: [] })),
     ...(documentedBody === undefined ? null : { requestBody: describeBody(documentedBody, components) }),
     responses: Object.fromEntries<Json>([...successes, ...failures]),

@@ -4,6 +4,7 @@ import { limits } from "../domain/limits.ts";
 import { httpOrigin } from "../domain/texts/host.ts";
 import { ApiError } from "./api-error.ts";
 import type { CallerAddresses } from "./caller-addresses.ts";
+import { deprecationHeaders } from "./deprecation.ts";
 import { docsEndpoints } from "./docs.ts";
 import type { Endpoint, RawParameters } from "./endpoint.ts";
 import type { ErrorCode } from "./error-codes.ts";
@@ -12,6 +13,7 @@ import { type DoorPorts, FrontDoor } from "./front-door.ts";
 import { memberNames } from "./member-names.ts";
 import { type InLanguages, type PageContent, pageAnswer, wantsPage } from "./page.ts";
 import { readPath } from "./parameters.ts";
+import { securityEndpoint } from "./security-text.ts";
 import { serveOperator } from "./serve-operator.ts";
 import { CONNECTION_IDLE_SECONDS, serviceEndpoints } from "./service.ts";
 import { NOWHERE, startPage } from "./unrouted-pages.ts";
@@ -48,7 +50,7 @@ export function createServer(ports: DoorPorts, endpoints: readonly Endpoint[]): 
     ports,
     endpoints.flatMap(({ messageKind }) => messageKind ?? []),
   );
-  const documented = [...endpoints, ...serviceEndpoints(door)];
+  const documented = [...endpoints, ...serviceEndpoints(door), securityEndpoint(door)];
   const all = [...documented, ...docsEndpoints(door, documented)];
   for (const { name: route, method } of all) {
     // Alerts on a counter miss the first errors if its series begins with them.
@@ -103,11 +105,14 @@ class Site {
 }
 
 function addEndpoint(app: Elysia, door: FrontDoor, endpoint: Endpoint): void {
-  const { method, path, name } = endpoint;
-  const answer =
-    endpoint.caller === "operator"
-      ? (exchange: Exchange, params: RawParameters) => serveOperator(door, endpoint, { exchange, params })
-      : (exchange: Exchange, params: RawParameters) => endpoint.serve(door, exchange, params);
+  const { method, path, name, deprecated } = endpoint;
+  const endpointHeaders = deprecated === undefined ? null : deprecationHeaders(deprecated);
+  const answer = (exchange: Exchange, params: RawParameters) => {
+    exchange.endpointHeaders = endpointHeaders;
+    return endpoint.caller === "operator"
+      ? serveOperator(door, endpoint, { exchange, params })
+      : endpoint.serve(door, exchange, params);
+  };
   const route = { name, path, members: memberNames(endpoint), isProbe: PROBES.has(path) || path === "/metrics" };
   const serve = (request: Request, params: RawParameters) =>
     door.serve(route, request, (exchange) => answer(exchange, params));

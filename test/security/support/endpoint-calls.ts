@@ -303,6 +303,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
   logDeviceComplaint: () => ({ body: { logs: ["a complaint"] } }),
 
   health: none,
+  securityTxt: none,
   ready: none,
   metrics: none,
   openapi: none,
