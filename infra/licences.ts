@@ -13,6 +13,7 @@ const PERMISSIVE: Readonly<Record<string, string>> = {
   ISC: "as MIT, in fewer words",
   "0BSD": "asks for nothing",
   Unlicense: "public domain",
+  "CC0-1.0": "public domain",
   "BSD-2-Clause": "keep the notice",
   "BSD-3-Clause": "keep the notice, do not advertise with the authors' names",
   "BlueOak-1.0.0": "keep the licence or a link to it",
