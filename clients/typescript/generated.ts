@@ -3276,6 +3276,10 @@ export type TenantWebhook = {
         | "message.unknown"
         | "account.updated"
         | "pass.personalized"
+        | "reputation.warned"
+        | "reputation.slowed"
+        | "reputation.held"
+        | "reputation.released"
       )[]
     | null;
   /** Null: all. */

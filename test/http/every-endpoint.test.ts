@@ -81,7 +81,10 @@ const MEANT: readonly Excuse[] = [
   [/^sendWhatsapp its body .*: its param is "(?:"|cards\[0\])/, "what is beside the member is wrong already"],
   [/^searchJobs \?: unexpectedly 400 .*one of recipient/, "one of two parameters is needed"],
   [/^(?:create|change)Webhook with .*: unexpectedly 400 .*"url /, "where an address leads is no matter of schemas"],
-  [/^replay(?:WebhookEvents|TenantWebhook) with .*: unexpectedly 400 .*"(?:either from|to goes|from must)/, "either time or an event"],
+  [
+    /^replay(?:WebhookEvents|TenantWebhook) with .*: unexpectedly 400 .*"(?:either from|to goes|from must)/,
+    "either time or an event",
+  ],
   [/^trackOpen .*: unexpectedly 200/, "no reader sees a broken picture"],
   [/^addTokens with .*: unexpectedly 409 .*balance/, "it has not got so many"],
   [

@@ -34,7 +34,7 @@ function decoded(part: string): string {
 const SHARED = ["range", "from", "to"] as const;
 
 function sharedNow(): Readonly<Record<string, string>> {
-  const { query } = routeOf(location.hash);
+  const { query } = parseRoute(location.hash);
   return Object.fromEntries(SHARED.map((name) => [name, query.get(name) ?? ""]));
 }
 
