@@ -82,7 +82,7 @@ describe.skipIf(why !== null)(`the chart${note}`, () => {
 
   test("has every role, with an environment that is a configuration", () => {
     const processes = kubernetesProcesses(render(MOST));
-    const roles = processes.map(({ environment }) => environment["ROLES"]);
+    const roles = processes.map(({ environment }) => environment["ROLES"] ?? "");
     expect(roles.toSorted()).toEqual(["api", "dispatcher", "maillog", "recorder", "smtp"]);
     const known = new Set<string>(Object.values(SETTINGS).map(({ name }) => name));
     known.add("BUN_RUNTIME_TRANSPILER_CACHE_PATH");
