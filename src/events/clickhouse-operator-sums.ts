@@ -80,7 +80,7 @@ WHERE tenant_id IN (${tenants.map((tenant) => `'${tenant}'`).join(", ")}) AND ev
   AND hour >= toStartOfHour(toDateTime({from:UInt32}, 'UTC')) AND hour < toDateTime({before:UInt32}, 'UTC')
 GROUP BY tenant_id, channel
 SETTINGS ${this.settings}`,
-      { from: secondsOf(fromMs), before: secondsOf(beforeMs) },
+      { from: toSeconds(fromMs), before: toSeconds(beforeMs) },
     );
     return new Map(rows.map(([tenant, channel, events]) => [`${tenant} ${channel}`, Number(events)]));
   }
@@ -94,7 +94,7 @@ FROM ${this.target.database}.${table}
 WHERE ${column} >= ${bound("from")} AND ${column} <= ${bound("last")}
 GROUP BY at, channel, type
 SETTINGS ${this.settings}`,
-      { from: secondsOf(fromMs), last: secondsOf(beforeMs - 1) },
+      { from: toSeconds(fromMs), last: toSeconds(beforeMs - 1) },
     );
     return rows.map(([at, channel, type, events]) => ({
       atMs: Number(at) * 1_000,
@@ -105,7 +105,7 @@ SETTINGS ${this.settings}`,
   }
 }
 
-function secondsOf(unixMs: number): number {
+function toSeconds(unixMs: number): number {
   return Math.max(0, Math.floor(unixMs / 1_000));
 }
 

@@ -23,8 +23,8 @@ export function AuditPage({ query }: { readonly query: URLSearchParams }): JSX.E
       // The log is asked by whole days.
       const { from, to } = timesIn(query, null);
       const days = {
-        ...(from === undefined ? {} : { from: dayOf(from) }),
-        ...(to === undefined ? {} : { to: dayOf(to) }),
+        ...(from === undefined ? {} : { from: toDay(from) }),
+        ...(to === undefined ? {} : { to: toDay(to) }),
       };
       const asked = { ...filter, ...days, limit: PAGE, ...(cursor === undefined ? {} : { cursor }) };
       const { rows, next_cursor: next } = await call("listAudit", { query: asked }, { signal });
@@ -65,7 +65,7 @@ export function AuditPage({ query }: { readonly query: URLSearchParams }): JSX.E
   );
 }
 
-function dayOf(iso: string): string {
+function toDay(iso: string): string {
   return iso.slice(0, 10);
 }
 

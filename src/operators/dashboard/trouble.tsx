@@ -45,7 +45,7 @@ export function Trouble({
     (signal) => call("listFailures", { query: timesIn(query, "1h") }, { signal }),
     keyOfRange(query),
   );
-  const rows = rowsOf(waiting, data?.groups ?? []);
+  const rows = listRows(waiting, data?.groups ?? []);
   return (
     <Card title={`Tenants by trouble: now, and failures of ${rangeWords(query, "1h")}`}>
       <Table
@@ -59,7 +59,7 @@ export function Trouble({
   );
 }
 
-function rowsOf(waiting: readonly Waiting[], groups: readonly FailureGroup[]): readonly Row[] {
+function listRows(waiting: readonly Waiting[], groups: readonly FailureGroup[]): readonly Row[] {
   const rows = new Map<string, Row>();
   const none = { depth: 0, oldestSeconds: 0, waits: null, failed: 0, tried: 0 } as const;
   for (const { tenant_id: tenant, channel, depth, oldest_seconds: oldestSeconds, waits } of waiting) {
@@ -74,11 +74,11 @@ function rowsOf(waiting: readonly Waiting[], groups: readonly FailureGroup[]): r
     const tried = Math.max(row.tried, sent) + (type === "failed" ? jobs : 0);
     rows.set(key, { ...row, failed, tried });
   }
-  return [...rows.values()].toSorted((one, other) => weightOf(other) - weightOf(one));
+  return [...rows.values()].toSorted((one, other) => weigh(other) - weigh(one));
 }
 
 /** Messages that are late count most, then the share of failures; what was paused on purpose counts little. */
-function weightOf({ waits, oldestSeconds, failed, tried }: Row): number {
+function weigh({ waits, oldestSeconds, failed, tried }: Row): number {
   const isMeant = waits === "paused" || waits === "warm_up" || waits === "pace";
   const late = isMeant ? 0 : Math.min(oldestSeconds / LATE_SECONDS, 4);
   const failing = tried === 0 ? 0 : (failed / tried) * Math.min(1, failed / 20);

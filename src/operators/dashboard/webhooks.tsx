@@ -74,7 +74,7 @@ export function WebhookList({
       {items === null ? null : (
         <Table
           caption="Webhooks"
-          rows={items.toSorted((one, other) => rankOf(one) - rankOf(other))}
+          rows={items.toSorted((one, other) => rank(one) - rank(other))}
           keyOf={({ webhook_id }) => webhook_id}
           empty={
             state === undefined
@@ -90,7 +90,7 @@ export function WebhookList({
 }
 
 /** Trouble comes first. */
-function rankOf({ state, behind_seconds: behind }: TenantWebhook): number {
+function rank({ state, behind_seconds: behind }: TenantWebhook): number {
   return STATES.indexOf(state) * 2 + (behind === null || behind === 0 ? 1 : 0);
 }
 
@@ -101,7 +101,7 @@ const OWNER: Column<TenantWebhook> = {
 
 const COLUMNS: readonly Column<TenantWebhook>[] = [
   { head: "Address", isHead: true, isLong: true, cell: ({ url }) => url },
-  { head: "State", cell: (webhook) => <StateOf webhook={webhook} /> },
+  { head: "State", cell: (webhook) => <WebhookState webhook={webhook} /> },
   { head: "Behind", isNumber: true, cell: ({ behind_seconds: behind }) => behindWords(behind) },
   { head: "Last answer", isLong: true, cell: ({ last_call: last }) => <LastCall last={last} /> },
   { head: "Told of", cell: ({ event_types: types }) => (types === null ? "all events" : listed(types)) },
@@ -112,7 +112,7 @@ function behindWords(seconds: number | null): string {
   return seconds === 0 ? "" : duration(seconds);
 }
 
-function StateOf({ webhook }: { readonly webhook: TenantWebhook }): JSX.Element {
+function WebhookState({ webhook }: { readonly webhook: TenantWebhook }): JSX.Element {
   const { state, disabled_reason: reason, disabled_at: at, next_attempt_at: next, failing_since: since } = webhook;
   return (
     <>

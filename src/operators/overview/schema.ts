@@ -84,7 +84,7 @@ const Expiring = Type.Object({
   expires_at: Timestamp,
 });
 
-function alarmOf(channels: readonly ChannelName[]) {
+function alarmSchema(channels: readonly ChannelName[]) {
   return Type.Object({
     severity: enumSchema(["page", "ticket"], "`page`: now; `ticket`: soon."),
     title: Type.String(),
@@ -119,7 +119,7 @@ export function overviewSchema(channels: readonly ChannelName[]) {
       ),
       processes: Type.Array(processSchema(channels)),
       expiring: Type.Array(Expiring, { description: "Within 30 days, soonest first; at most 50." }),
-      alarms: Type.Array(alarmOf(channels), { description: "The urgent first." }),
+      alarms: Type.Array(alarmSchema(channels), { description: "The urgent first." }),
     },
     { $id: "Overview" },
   );
