@@ -70,7 +70,7 @@ function Groups({
         </a>
         {group.type === "failed" ? (
           <ChangeButton
-            label={`Send those of ${group.tenant_id} again: ${causeName(group.failure_class)}`}
+            label={`Send again… ${group.tenant_id}, ${causeName(group.failure_class)}`}
             onClick={() => onRetry(group)}
           >
             Send again…

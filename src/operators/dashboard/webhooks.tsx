@@ -156,7 +156,7 @@ function Actions({ webhook, onChanged }: { readonly webhook: TenantWebhook; onCh
   return (
     <>
       <span class="actions">
-        <button type="button" aria-label={`Look at the calls of ${url}`} onClick={() => setAsked("calls")}>
+        <button type="button" aria-label={`Look at ${url}`} onClick={() => setAsked("calls")}>
           Look
         </button>
         {state === "enabled" ? null : (
@@ -164,7 +164,7 @@ function Actions({ webhook, onChanged }: { readonly webhook: TenantWebhook; onCh
             {ENABLE[state]}
           </ChangeButton>
         )}
-        <ChangeButton label={`Tell ${url} again`} onClick={() => setAsked("replay")}>
+        <ChangeButton label={`Tell again… ${url}`} onClick={() => setAsked("replay")}>
           Tell again…
         </ChangeButton>
       </span>
