@@ -29,7 +29,7 @@ export class TestReach {
   findTests(file: string): readonly string[] {
     const source = file.endsWith(".lua") ? SCRIPTS : file;
     const room = dirname(file).replace(/^src/, "test");
-    const words = [...splitWords(file), ...(file.endsWith(".lua") ? ["queue-model"] : [])];
+    const words = [...splitWords(file), ...(file.endsWith(".lua") ? ["redis-queue"] : [])];
     const reaching = this.tests.flatMap((test) => {
       const depth = this.measureDepths(test).get(source);
       if (depth === undefined) return [];

@@ -29,7 +29,6 @@ const LONG = [
   "http/every-endpoint",
   "whole/life",
   "events/clickhouse-events",
-  "engine/queue/queue-model",
   "whole/export",
   "whole/crash",
   "whole/pass-crash",

@@ -19,13 +19,11 @@ export function auditState(world: World): void {
       number,
       drawn.tenants.filter((each) => each.shard === number).map((each) => each.tenantId),
     );
-    const queued = [...shard.tenantQueues.values()].flatMap((tenantQueue) => [...tenantQueue.entries.values()]);
-    for (const { jobId } of [...queued, ...[...shard.parked.values()].map(({ entry }) => entry)]) {
+    for (const jobId of shard.waiting) {
       watch.demand(!inFlight.has(jobId), "stateAgrees", () => `${jobId} waits twice`);
       inFlight.add(jobId);
     }
-    const rows = [...shard.outbox.entries.values()].flatMap((entry) => entry.rows);
-    for (const { tenantId, eventId } of rows) inOutbox.add(`${tenantId}#${eventId}`);
+    for (const { tenantId, eventId } of shard.outbox) inOutbox.add(`${tenantId}#${eventId}`);
   }
   for (const { jobId, status, isForgotten, isExcused } of jobs.jobs.values()) {
     const isRight = isForgotten || isExcused || inFlight.has(jobId) !== isFinal(status);
@@ -45,16 +43,15 @@ export function isSettled(world: World): boolean {
   if (world.operator.isRetrying(world.places)) return false;
   for (const { status, isForgotten } of jobs.jobs.values()) if (!isFinal(status) && !isForgotten) return false;
   for (let shard = 0; shard < drawn.shards; shard += 1) {
-    const { tenantQueues, parked, outbox, mark } = state.look(shard);
-    if (tenantQueues.size > 0 || parked.size > 0 || outbox.entries.size > 0 || mark !== null) return false;
+    const { waiting, outbox, hasMark } = state.look(shard);
+    if (waiting.length > 0 || outbox.length > 0 || hasMark) return false;
   }
   return true;
 }
 
 /** Whether all that has ended has left the queue. */
-export function hasLeft({ state, jobs, drawn }: World): boolean {
-  const kept = Array.from({ length: drawn.shards }, (_, shard) => state.look(shard).jobs);
-  return [...jobs.jobs.values()].every(({ jobId, tenant }) => !kept[tenant.shard]?.has(jobId));
+export function hasLeft({ state, jobs }: World): boolean {
+  return [...jobs.jobs.values()].every(({ jobId, tenant }) => state.look(tenant.shard).record(jobId) === null);
 }
 
 /** Checks the invariants that hold when all is settled and every process has stopped. */
@@ -73,7 +70,7 @@ export function auditEnd(world: World): void {
   }
   for (let number = 0; number < drawn.shards; number += 1) {
     const { tenantQueues, cursors, ready, held, later, parked, outbox } = state.look(number);
-    const left = [tenantQueues, cursors, ready, held, later, parked, outbox.entries].map(({ size }) => size);
+    const left = [tenantQueues.size, cursors.size, ready, held, later.size, parked.size, outbox.length];
     const isEmpty = left.every((size) => size === 0);
     watch.demand(isEmpty, "memory", () => `shard ${number} still holds ${left.join(" ")} in its seven lists`);
     for (const role of ["dispatcher", "recorder"] as const) {

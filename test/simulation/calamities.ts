@@ -1,6 +1,6 @@
 import { limits } from "../../src/domain/limits.ts";
+import type { Snapshot } from "../support/memory-redis/keyspace.ts";
 import type { Dice } from "./dice.ts";
-import type { QueueSnapshot } from "./memory-queue-state.ts";
 import type { SimClock } from "./sim-clock.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { Weather } from "./weather.ts";
@@ -22,9 +22,9 @@ export interface Exposed {
   changePlan(): void;
   setQueueUp(isUp: boolean): void;
   setEventStoreUp(isUp: boolean): void;
-  snapshot(): QueueSnapshot;
+  snapshot(): Snapshot;
   /** The queue comes back as it was then. */
-  forgetSince(snapshot: QueueSnapshot): void;
+  forgetSince(snapshot: Snapshot): void;
 }
 
 /** Brings the faults that come from time to time, until `end`. */

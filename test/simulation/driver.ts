@@ -88,13 +88,10 @@ function whatIsLeft({ jobs, load, state, drawn }: World): string {
   const shards = Array.from({ length: drawn.shards }, (_, shard) => state.look(shard));
   const whereIs = (jobId: string) => {
     if (shards.some(({ parked }) => parked.has(jobId))) return "parked";
-    const entries = shards.flatMap(({ tenantQueues }) =>
-      [...tenantQueues.values()].flatMap((tenantQueue) => [...tenantQueue.entries.values()]),
-    );
-    return entries.some((entry) => entry.jobId === jobId) ? "in its tenant queue" : "nowhere";
+    return shards.some(({ waiting }) => waiting.includes(jobId)) ? "in its tenant queue" : "nowhere";
   };
   const unfinished = [...jobs.jobs.values()].filter(({ status }) => status === "pending" || status === "running");
   const names = unfinished.slice(0, 3).map(({ jobId, status }) => `${jobId} ${status} ${whereIs(jobId)}`);
-  const outboxes = shards.map(({ outbox }) => outbox.entries.size).join(" ");
+  const outboxes = shards.map(({ outbox }) => outbox.length).join(" ");
   return `unfinished: ${names.join(", ")}; sends in flight: ${load.inFlight}; outboxes: ${outboxes}`;
 }

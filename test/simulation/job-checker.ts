@@ -6,8 +6,8 @@ import { limits } from "../../src/domain/limits.ts";
 import type { Tenant } from "../../src/domain/tenants/tenant.ts";
 import { wasReceived } from "../../src/engine/dispatch/fallback-decision.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
+import { countPayloadBytes } from "../../src/engine/queue/codec.ts";
 import type { TermTruth } from "./lease-checker.ts";
-import { payloadBytes } from "./memory-queue-shard.ts";
 import type { Watch } from "./promises.ts";
 import { ShareChecker } from "./share-checker.ts";
 import type { SimClock } from "./sim-clock.ts";
@@ -40,6 +40,8 @@ export interface JobTruth {
   /** When that was asked for: a request can take effect long after it was sent. */
   askedMs: number;
   stepsMs: number;
+  /** The forward steps of the queue's clock before it was accepted. */
+  readonly forwardMs: number;
   /** The term in which its process heard that the provider has it. */
   answeredIn: TermTruth | null;
   /** Its owner gave it up for a successor although its delivery went on, which must be over by then. */
@@ -84,6 +86,8 @@ export interface JobCheckerOptions {
   readonly isAgeKnown: boolean;
   /** How far the queue's clock has been set while the shard had no owner. */
   unnoticedStepsMs(shard: number): number;
+  /** How far the queue's clock has been set forward, all steps together. */
+  forwardStepsMs(): number;
   /** A job is in the queue. */
   landed(truth: JobTruth): void;
   ended(truth: JobTruth): void;
@@ -125,7 +129,7 @@ export class JobChecker {
   landed(tenant: Tenant, job: NewJob, waitMs: number): void {
     const known = this.jobs.get(job.jobId);
     const isNew = known === undefined || known.isForgotten;
-    const hasLeftEarly = !isNew && this.hasLeftEarly(known);
+    const hasLeftEarly = !isNew && (this.hasLeftEarly(known) || this.hasLostItsMark(known));
     this.watch.demand(isNew || hasLeftEarly, "repeats", () => `${job.jobId} was accepted twice`);
     const truth: JobTruth = {
       jobId: job.jobId,
@@ -138,10 +142,11 @@ export class JobChecker {
       told: new Set(),
       everTold: new Set(),
       retries: 0,
-      bytes: payloadBytes(job),
+      bytes: countPayloadBytes(job),
       acceptedMs: this.clock.nowMs + Math.max(0, waitMs),
       askedMs: waitMs > 0 ? this.clock.nowMs + waitMs : jobTimeMs(job.jobId) - EPOCH_MS,
       stepsMs: this.options.unnoticedStepsMs(tenant.shard),
+      forwardMs: this.options.forwardStepsMs(),
       answeredIn: hasLeftEarly ? null : (known?.answeredIn ?? null),
       lent: null,
       handOvers: known?.handOvers ?? 0,
@@ -295,6 +300,11 @@ export class JobChecker {
   private hasLeftEarly({ status, stepsMs, tenant }: JobTruth): boolean {
     const steppedMs = this.options.unnoticedStepsMs(tenant.shard) - stepsMs;
     return isFinal(status) && steppedMs >= engineLimits.jobKeptMs - LEAVE_SLACK_MS;
+  }
+
+  /** The mark of a repeat, which stops the tries before it, expires by the queue's clock. */
+  private hasLostItsMark({ forwardMs }: JobTruth): boolean {
+    return this.options.forwardStepsMs() - forwardMs >= engineLimits.jobKeptMs - LEAVE_SLACK_MS;
   }
 
   /** The queue does not count attempts that it does not remember, either. */

@@ -92,7 +92,8 @@ export class Network {
       if (weather.bytesPerMs > 0 || this.silences.length > 0) this.giveUpAt(call, answer);
       const isLost = dice.chance(weather.lostRequest);
       const isLate = dice.chance(weather.lateRequest);
-      const isDoubled = dice.chance(weather.doubledRequest) && call.name !== "accept";
+      // An accept comes again only as a repeat that says so: its script relies on that.
+      const isDoubled = dice.chance(weather.doubledRequest) && !call.name.startsWith("accept");
       if (isLost || isLate) {
         this.lostCalls += 1;
         this.clock.at(this.silenceMs(to), () => answer.fail(new TransportError(`${to.name} did not answer`)));
@@ -150,7 +151,11 @@ export class Network {
     return new Promise((_, reject) => {
       const takeEffect = () => {
         this.trace.note(name, from.name, "without an answer");
-        effect();
+        try {
+          effect();
+        } catch {
+          // Its error is the answer, too.
+        }
       };
       if (mishap === "lost reply") this.clock.at(1, takeEffect);
       else if (mishap !== "lost request") this.clock.at(mishap.lateMs, takeEffect);

@@ -1,8 +1,7 @@
-import type { Lease, PullRequest, PullResult, QueueQuota, Settlement } from "../../src/domain/jobs/queue.ts";
+import type { Lease, PullRequest, PullResult, Settlement } from "../../src/domain/jobs/queue.ts";
 import { limits } from "../../src/domain/limits.ts";
+import type { InstantQueue } from "../support/memory-redis/instant-queue.ts";
 import type { JobChecker, JobTruth } from "./job-checker.ts";
-import type { SettleCall } from "./memory-queue-settle.ts";
-import type { QueueState } from "./memory-queue-state.ts";
 import type { Watch } from "./promises.ts";
 import type { SimClock } from "./sim-clock.ts";
 import { EPOCH_MS, type SimProcess } from "./sim-process.ts";
@@ -20,13 +19,19 @@ const TIME_SLACK_MS = 1_000;
 const FORGOTTEN_MS = 3_000;
 /** How long the reply may take by which an owner begins to reckon. */
 const REPLY_MS_MAX = 5_000;
-const NOTHING: QueueQuota = { jobs: 0, bytes: 0 };
+
+export interface SettleCall {
+  readonly lease: Lease;
+  readonly settlements: readonly Settlement[];
+  /** As the owner estimates it. */
+  readonly shardTimeMs: number | null;
+}
 
 export interface QueueCheckerParts {
   readonly clock: SimClock;
   readonly watch: Watch;
   readonly jobs: JobChecker;
-  readonly state: QueueState;
+  readonly state: InstantQueue;
   /** Only a step of the queue's clock can delay a retry by more than this; null: other faults can, too. */
   readonly lateMs: number | null;
   /** How far the queue's clock is ahead. */
@@ -96,7 +101,7 @@ export class QueueChecker {
   /** How often the queue's clock was set. */
   private clockSteps = 0;
   /** By how much it was set forward, all steps together. */
-  private forwardMs = 0;
+  forwardMs = 0;
   /** How far an owner's reckoning may be behind without the queue's knowing it. */
   private behindMs = 0;
   /** The largest step that a job was scheduled behind before its shard's owner pulled again: it may be late by as much. */
@@ -188,8 +193,8 @@ export class QueueChecker {
 
   /** The counted load of each tenant equals its unfinished jobs. */
   compareShares(shard: number, tenantIds: Iterable<string>): void {
-    const { load } = this.parts.state.look(shard);
-    for (const tenantId of tenantIds) this.parts.jobs.shares.compare(tenantId, load.get(tenantId) ?? NOTHING);
+    for (const tenantId of tenantIds)
+      this.parts.jobs.shares.compare(tenantId, this.parts.state.look(shard).load(tenantId));
   }
 
   /** Costs more than a step. */
@@ -292,7 +297,7 @@ export class QueueChecker {
   private noteParked(truth: JobTruth, settlement: Settlement, { process, token, sentAtMs }: Owner): void {
     const { clock, state } = this.parts;
     const { shard } = truth.tenant;
-    const { later, parked } = state.look(shard);
+    const { later } = state.look(shard);
     const laterMs = later.get(truth.jobId);
     if (laterMs === undefined) this.due.delete(truth.jobId);
     if (laterMs === undefined || settlement.kind === "final" || settlement.kind === "start") return;
@@ -301,7 +306,7 @@ export class QueueChecker {
     const atMs = clock.nowMs + waitMs;
     const times = { laterMs, fromMs: sentAtMs + waitMs, atMs, unnoticedMs: this.unnoticedStepsMs(shard), behindMs: 0 };
     this.due.set(truth.jobId, { shard, ...times, steps: this.clockSteps, aheadMs: null });
-    if (parked.get(truth.jobId)?.lentUnder === token) {
+    if (state.look(shard).lentUnder(truth.jobId) === token) {
       const forMs = process.isToldToStop ? limits.drainMs : limits.deliveryTimeoutMs + limits.abortGraceMs;
       truth.lent = { token, untilMs: clock.nowMs + forMs };
     }

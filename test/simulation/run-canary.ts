@@ -19,7 +19,11 @@ const contents = pieces.join(canary.replace);
 Bun.plugin({
   name: "canary",
   setup: (build) => {
-    build.onLoad({ filter: new RegExp(`${RegExp.escape(canary.file)}$`) }, () => ({ contents, loader: "ts" }));
+    // A script is imported as its text.
+    const module = canary.file.endsWith(".lua")
+      ? ({ contents: `export default ${JSON.stringify(contents)}`, loader: "js" } as const)
+      : ({ contents, loader: "ts" } as const);
+    build.onLoad({ filter: new RegExp(`${RegExp.escape(canary.file)}$`) }, () => module);
   },
 });
 
@@ -29,7 +33,8 @@ let found: { readonly seed: number; readonly promise: string } | null = null;
 if (canary.story !== undefined) {
   const { CLOCK_STORIES } = await import("./clock-stories.ts");
   const { SLOT_STORIES } = await import("./slot-stories.ts");
-  const stories = { ...CLOCK_STORIES, ...SLOT_STORIES };
+  const { RETRY_STORIES } = await import("./retry-stories.ts");
+  const stories = { ...CLOCK_STORIES, ...RETRY_STORIES, ...SLOT_STORIES };
   try {
     stories[canary.story]();
   } catch (error) {

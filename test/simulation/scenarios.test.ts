@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { BatchResult } from "../../src/domain/jobs/batch.ts";
 import { limits } from "../../src/domain/limits.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
+import { RETRY_STORIES } from "./retry-stories.ts";
 import { Story } from "./story.ts";
 
 /*
@@ -172,6 +173,10 @@ describe("a message is handed over again only if that is unavoidable", () => {
     story.end();
     expect(story.jobIds().map((jobId) => story.outcomeFor(jobId))).toEqual([ONCE]);
   });
+});
+
+describe("a failed job that an operator retries", () => {
+  for (const [name, tell] of Object.entries(RETRY_STORIES)) test(name, tell, 60_000);
 });
 
 describe("transient failures", () => {

@@ -35,6 +35,12 @@ import type { Call, Network, Server } from "./network.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { WatchedQueue } from "./watched-queue.ts";
 
+/** When a call left, by the clock of its process, and whether an earlier try may have taken effect. */
+interface ClientCall {
+  readonly callerMs: number;
+  readonly isRepeat: boolean;
+}
+
 /** One process's way to the queue, over the wire. */
 export class SimQueue implements FrontQueue, BatchQueue, RetryQueue, OwnerQueue, RecorderQueue, WaitingJobs {
   constructor(
@@ -47,13 +53,13 @@ export class SimQueue implements FrontQueue, BatchQueue, RetryQueue, OwnerQueue,
   ) {}
 
   admit(tenant: TenantRef, requestsPerMinute: number): Promise<{ limited: boolean; rate: RateState }> {
-    return this.call("admit", () => this.queue.state.admitNow(tenant, requestsPerMinute));
+    return this.call("admit", () => this.queue.state.now((queue) => queue.admit(tenant, requestsPerMinute)));
   }
 
   async accept(ref: TenantRef, requestsPerMinute: number | null, job: NewJob): Promise<AcceptResult> {
     const tenant = this.tenant(ref);
     const { timesForgot } = this.queue;
-    const accept = (callerMs: number) => this.queue.accept(tenant, requestsPerMinute, job, callerMs);
+    const accept = (at: ClientCall) => this.queue.accept(tenant, requestsPerMinute, job, at);
     const result = await this.untilAnswered("accept", accept, job.payload.length);
     this.queue.heardAccept(tenant, job, result, timesForgot);
     return result;
@@ -62,26 +68,27 @@ export class SimQueue implements FrontQueue, BatchQueue, RetryQueue, OwnerQueue,
   acceptPiece(ref: TenantRef, requestsPerMinute: number, piece: BatchPiece): Promise<PieceResult> {
     const tenant = this.tenant(ref);
     const bytes = piece.items.reduce((sum, { job }) => sum + (job?.payload.length ?? 0), 0);
-    const accept = () => this.queue.acceptPiece(tenant, requestsPerMinute, piece);
+    const accept = (at: ClientCall) => this.queue.acceptPiece(tenant, requestsPerMinute, piece, at);
     return this.untilAnswered("accept piece", accept, bytes);
   }
 
   batchUnder(tenant: TenantRef, idempotency: Idempotency): Promise<KnownBatch | null> {
-    return this.call("batch under", () => this.queue.state.batchUnderNow(tenant, idempotency));
+    return this.call("batch under", () => this.queue.state.now((queue) => queue.batchUnder(tenant, idempotency)));
   }
 
   endBatch(tenant: TenantRef, baseId: string, refused: string): Promise<void> {
-    return this.call("end batch", () => this.queue.state.endBatchNow(tenant, baseId, refused));
+    return this.call("end batch", () => this.queue.state.now((queue) => queue.endBatch(tenant, baseId, refused)));
   }
 
   /** Repeats a call whose effect is unknown for a while, as the caller of the real script does. */
-  private async untilAnswered<T>(name: string, effect: (callerMs: number) => T, bytes: number): Promise<T> {
+  private async untilAnswered<T>(name: string, effect: (at: ClientCall) => T, bytes: number): Promise<T> {
     const { clock } = this.process;
     const giveUpAtMs = clock.monotonicMs() + limits.acceptRetryMs;
-    while (true) {
+    const callerMs = clock.nowMs();
+    for (let isRepeat = false; ; isRepeat = true) {
       try {
-        const callerMs = clock.nowMs();
-        return await this.call(name, () => effect(callerMs), { bytes });
+        const at = { callerMs, isRepeat };
+        return await this.call(name, () => effect(at), { bytes });
       } catch (error) {
         const canRepeat = error instanceof TransportError || error instanceof UnavailableError;
         if (!canRepeat || clock.monotonicMs() >= giveUpAtMs) throw error;
@@ -108,23 +115,25 @@ export class SimQueue implements FrontQueue, BatchQueue, RetryQueue, OwnerQueue,
   }
 
   unrecordedContents(tenant: TenantRef, jobIds: readonly string[]): Promise<ReadonlyMap<string, KeptContent>> {
-    return this.call("unrecorded contents", () => this.queue.state.unrecordedContentsNow(tenant, jobIds));
+    return this.call("unrecorded contents", () =>
+      this.queue.state.now((queue) => queue.unrecordedContents(tenant, jobIds)),
+    );
   }
 
   waitingContent(tenant: TenantRef, jobId: string): Promise<WaitingContent | null> {
-    return this.call("waiting content", () => this.queue.state.waitingContentNow(tenant, jobId));
+    return this.call("waiting content", () => this.queue.state.now((queue) => queue.waitingContent(tenant, jobId)));
   }
 
   job(tenant: TenantRef, jobId: string): Promise<JobRecord | null> {
-    return this.call("job", () => this.queue.state.jobNow(tenant, jobId));
+    return this.call("job", () => this.queue.state.now((queue) => queue.job(tenant, jobId)));
   }
 
   observe(tenant: TenantRef, observation: Observation): Promise<ObserveResult> {
     return this.call("observe", () => this.queue.observe(this.tenant(tenant), observation));
   }
 
-  leases(role: LeaseRole, shards: number): Promise<readonly (LeaseState | null)[]> {
-    return this.call(`leases ${role}`, () => this.queue.state.leasesNow(role, shards));
+  leases(role: LeaseRole, shards: number): Promise<readonly (LeaseState | null | undefined)[]> {
+    return this.call(`leases ${role}`, () => this.queue.state.now((queue) => queue.leases(role, shards)));
   }
 
   async acquire(shard: number, role: LeaseRole, owner: string, seen: LeaseState | null): Promise<Lease | null> {
@@ -149,11 +158,11 @@ export class SimQueue implements FrontQueue, BatchQueue, RetryQueue, OwnerQueue,
   }
 
   heartbeat(role: LeaseRole, owner: string): Promise<ReadonlyMap<string, number>> {
-    return this.call("heartbeat", () => this.queue.state.heartbeatNow(role, owner));
+    return this.call("heartbeat", () => this.queue.state.now((queue) => queue.heartbeat(role, owner)));
   }
 
   resign(role: LeaseRole, owner: string, beats?: number): Promise<void> {
-    return this.call("resign", () => this.queue.state.resignNow(role, owner, beats));
+    return this.call("resign", () => this.queue.state.now((queue) => queue.resign(role, owner, beats)));
   }
 
   /** Hints go by the wire, too, and may be lost there. */

@@ -76,7 +76,7 @@ export class Story {
     const tenant = this.tenant(tenantId);
     const jobId = this.newIds.next();
     const job = { jobId, channel: "email", recipient, payload, idempotency: null } as const;
-    this.world.queue.accept(tenant, 1_000_000, job, 0);
+    this.world.queue.accept(tenant, 1_000_000, job, { callerMs: 0 });
     return jobId;
   }
 

@@ -25,13 +25,12 @@ import type { RetryCall, RetryResult } from "../../src/domain/jobs/retry.ts";
 import type { CancelResult, RescheduleResult } from "../../src/domain/jobs/schedule.ts";
 import type { Tenant, TenantRef } from "../../src/domain/tenants/tenant.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
+import type { InstantCall, InstantQueue } from "../support/memory-redis/instant-queue.ts";
 import type { FairnessChecker } from "./fairness-checker.ts";
 import { isReported, type JobChecker } from "./job-checker.ts";
 import type { LeaseChecker } from "./lease-checker.ts";
-import type { SettleCall } from "./memory-queue-settle.ts";
-import type { QueueState } from "./memory-queue-state.ts";
 import type { Watch } from "./promises.ts";
-import type { QueueChecker } from "./queue-checker.ts";
+import type { QueueChecker, SettleCall } from "./queue-checker.ts";
 import type { SimEventStore } from "./sim-event-store.ts";
 import { EPOCH_MS, type SimProcess } from "./sim-process.ts";
 
@@ -49,7 +48,7 @@ export interface SentPull {
 }
 
 export interface WatchedQueueParts {
-  readonly state: QueueState;
+  readonly state: InstantQueue;
   readonly watch: Watch;
   readonly jobs: JobChecker;
   readonly leases: LeaseChecker;
@@ -70,7 +69,7 @@ export interface ReportCounts {
 
 /** The queue's state, with the books kept beside it: each effect is checked at the instant at which it takes place. */
 export class WatchedQueue {
-  readonly state: QueueState;
+  readonly state: InstantQueue;
   readonly leases: LeaseChecker;
   timesForgot = 0;
   /** Entries that a term has read and not settled, by token and tenant queue. */
@@ -97,10 +96,15 @@ export class WatchedQueue {
     return this.state.onJobs(listener);
   }
 
-  /** `callerMs`: what its caller's clock shows. */
-  accept(tenant: Tenant, requestsPerMinute: number | null, job: NewJob, callerMs: number): AcceptResult {
+  accept(
+    tenant: Tenant,
+    requestsPerMinute: number | null,
+    job: NewJob,
+    at: InstantCall & { readonly callerMs: number },
+  ): AcceptResult {
+    const { callerMs } = at;
     const before = this.entries(tenant.shard);
-    const result = this.state.acceptNow(tenant, requestsPerMinute, job, callerMs);
+    const result = this.state.now((queue) => queue.accept(tenant, requestsPerMinute, job), at);
     // Times counted from a message go by its process's clock; all others are the queue's time.
     const fromMs = countsFromMessage(job) ? callerMs : this.timeMs();
     const waitMs = (job.dueMs ?? fromMs) - fromMs;
@@ -112,10 +116,10 @@ export class WatchedQueue {
     return result;
   }
 
-  acceptPiece(tenant: Tenant, requestsPerMinute: number, piece: BatchPiece): PieceResult {
+  acceptPiece(tenant: Tenant, requestsPerMinute: number, piece: BatchPiece, at: InstantCall): PieceResult {
     const { jobs, queueChecker, watch } = this.parts;
     const wasThere = piece.items.map(({ job }) => job !== null && this.state.jobNow(tenant, job.jobId) !== null);
-    const result = this.state.acceptPieceNow(tenant, requestsPerMinute, piece);
+    const result = this.state.now((queue) => queue.acceptPiece(tenant, requestsPerMinute, piece), at);
     for (const [i, { index, job }] of piece.items.entries()) {
       if (job === null || wasThere[i] === true || this.state.jobNow(tenant, job.jobId) === null) continue;
       jobs.landed(tenant, job, 0);
@@ -154,7 +158,7 @@ export class WatchedQueue {
     const { tenant, retries, quota } = call;
     const findLife = (jobId: string) => this.state.jobNow(tenant, jobId)?.began;
     const before = retries.map(({ job }) => this.state.jobNow(tenant, job.jobId) ?? job);
-    const results = this.state.retryNow(call, isRepeat);
+    const results = this.state.now((queue) => queue.retry(call), { isRepeat });
     for (const [at, { job }] of retries.entries()) {
       const began = before[at]?.began;
       const now = findLife(job.jobId);
@@ -167,7 +171,7 @@ export class WatchedQueue {
   }
 
   reschedule(tenant: TenantRef, jobId: string, dueMs: number, callerMs: number): RescheduleResult {
-    const result = this.state.rescheduleNow(tenant, jobId, dueMs, callerMs);
+    const result = this.state.now((queue) => queue.reschedule(tenant, jobId, dueMs), { callerMs });
     if (result === "moved") {
       const waitMs = dueMs - this.timeMs();
       this.parts.jobs.moved(jobId, waitMs);
@@ -177,7 +181,7 @@ export class WatchedQueue {
   }
 
   cancel(tenant: Tenant, jobId: string): CancelResult {
-    const result = this.state.cancelNow(tenant, jobId);
+    const result = this.state.now((queue) => queue.cancel(tenant, jobId));
     if (result === "canceled") this.parts.jobs.canceled(jobId);
     this.parts.queueChecker.compareShares(tenant.shard, [tenant.tenantId]);
     return result;
@@ -208,7 +212,7 @@ export class WatchedQueue {
   observe(tenant: Tenant, observation: Observation): ObserveResult {
     const { counts } = this.parts;
     const wasFinal = isFinal(this.state.jobNow(tenant, observation.jobId)?.status ?? "success");
-    const result = this.state.observeNow(tenant, observation);
+    const result = this.state.now((queue) => queue.observe(tenant, observation));
     if (result === "kept") counts.reportsKept += 1;
     if (result === "recorded" && !wasFinal) counts.endedByReport += 1;
     const isTaken = result === "recorded" || result === "kept";
@@ -222,13 +226,13 @@ export class WatchedQueue {
   }
 
   acquire(process: SimProcess, { shard, role, owner, seen }: Acquisition): Lease | null {
-    const lease = this.state.acquireNow(shard, role, owner, seen);
+    const lease = this.state.now((queue) => queue.acquire(shard, role, owner, seen));
     if (lease !== null) this.leases.acquired(lease, process);
     return lease;
   }
 
   renew(lease: Lease): boolean {
-    const isHeld = this.state.renewNow(lease);
+    const isHeld = this.state.now((queue) => queue.renew(lease));
     if (isHeld) this.leases.renewed(lease);
     // The lease may have no owner: it was forgotten with the queue's last writes.
     else this.leases.fenced(lease);
@@ -237,7 +241,7 @@ export class WatchedQueue {
 
   release(lease: Lease): void {
     if (this.state.holder(lease.shard, lease.role) === lease.token) this.leases.released(lease);
-    this.state.releaseNow(lease);
+    this.state.now((queue) => queue.release(lease));
   }
 
   pull(lease: Lease, request: PullRequest, { sentAtMs, callerMs }: SentPull): PullResult | Fenced {
@@ -248,7 +252,7 @@ export class WatchedQueue {
       "memory",
       () => `a pull of ${tenantQueues} tenant queues`,
     );
-    const result = this.state.pullNow(lease, request, callerMs);
+    const result = this.state.now((queue) => queue.pull(lease, request), { callerMs });
     this.checkFence(lease, result);
     if (result === FENCED) return result;
     this.parts.queueChecker.pulled(lease, { ...request, sentAtMs, callerMs }, result);
@@ -287,7 +291,7 @@ export class WatchedQueue {
   }
 
   lookAgain(lease: Lease, job: QueuedJob): JobNews | Fenced {
-    const result = this.state.lookAgainNow(lease, job);
+    const result = this.state.now((queue) => queue.lookAgain(lease, job));
     this.checkFence(lease, result);
     if (result !== FENCED && result.isReported) this.parts.counts.endedByReport += 1;
     return result;
@@ -299,12 +303,14 @@ export class WatchedQueue {
 
   settle(process: SimProcess, call: SettleCall, sentAtMs: number): Settled | Fenced {
     const { watch, jobs, queueChecker } = this.parts;
-    const { lease, settlements } = call;
+    const { lease, settlements, shardTimeMs } = call;
     const isBounded = settlements.length <= engineLimits.settleBatchMax;
     watch.demand(isBounded, "memory", () => `a batch of ${settlements.length} settlements`);
-    const result = this.state.settleNow(call);
+    const before = this.parkedTexts(lease.shard, settlements);
+    const result = this.state.now((queue) => queue.settle(lease, settlements, shardTimeMs));
     this.checkFence(lease, result);
     if (result === FENCED) return result;
+    this.checkParked(lease.shard, settlements, before);
     // In the order in which events were given their ids: a batch can also say that a job starts, and how it ended.
     for (const { kind, job } of settlements) if (kind !== "start") jobs.touch(job.jobId);
     for (const { kind, job } of settlements) if (kind === "start") jobs.touch(job.jobId);
@@ -316,10 +322,12 @@ export class WatchedQueue {
   /** A late outcome changes only jobs that still wait as lent under this very lease. */
   settleLent(process: SimProcess, call: SettleCall, sentAtMs: number): void {
     const { jobs, queueChecker, watch } = this.parts;
-    const { lease, settlements } = call;
+    const { lease, settlements, shardTimeMs } = call;
     const strangers = settlements.filter(({ job }) => !this.isLent(lease, job.jobId));
     const before = strangers.map(({ job }) => this.describeJob(lease.shard, job));
-    this.state.settleLentNow(call);
+    const parkedBefore = this.parkedTexts(lease.shard, settlements);
+    this.state.now((queue) => queue.settleLent(lease, settlements, shardTimeMs));
+    this.checkParked(lease.shard, settlements, parkedBefore);
     strangers.forEach(({ job }, i) => {
       const isLeft = this.describeJob(lease.shard, job) === before[i];
       watch.demand(isLeft, "lent", () => `${job.jobId} was settled under ${lease.token}, which does not have it`);
@@ -332,14 +340,34 @@ export class WatchedQueue {
     queueChecker.compareShares(lease.shard, new Set(settlements.map(({ job }) => job.tenantId)));
   }
 
+  private parkedTexts(shard: number, settlements: readonly Settlement[]): readonly (string | undefined)[] {
+    const { parked } = this.state.look(shard);
+    return settlements.map(({ job }) => parked.get(job.jobId));
+  }
+
+  /** A job that its provider reported ends with the settlement that would have parked it. */
+  private checkParked(
+    shard: number,
+    settlements: readonly Settlement[],
+    before: readonly (string | undefined)[],
+  ): void {
+    const now = this.parkedTexts(shard, settlements);
+    for (const [i, { job }] of settlements.entries()) {
+      const truth = this.parts.jobs.jobs.get(job.jobId);
+      if (now[i] === undefined || now[i] === before[i] || truth === undefined || truth.isExcused) continue;
+      this.parts.watch.demand(!isReported(truth), "reportedOnce", () => `${job.jobId} was parked`);
+    }
+  }
+
   private isLent({ shard, token }: Lease, jobId: string): boolean {
-    return this.state.look(shard).parked.get(jobId)?.lentUnder === token;
+    return this.state.look(shard).lentUnder(jobId) === token;
   }
 
   private describeJob(shard: number, job: QueuedJob): string {
-    const { later, parked } = this.state.look(shard);
+    const { later } = this.state.look(shard);
+    const lentUnder = this.state.look(shard).lentUnder(job.jobId);
     const record = this.state.jobNow({ tenantId: job.tenantId, shard }, job.jobId);
-    return JSON.stringify([record, later.get(job.jobId), parked.get(job.jobId)?.lentUnder]);
+    return JSON.stringify([record, later.get(job.jobId), lentUnder]);
   }
 
   heardSettle(lease: Lease, settlements: readonly Settlement[]): void {
@@ -349,7 +377,7 @@ export class WatchedQueue {
   }
 
   allow(lease: Lease, call: AllowanceCall): number | Fenced {
-    const result = this.state.allowNow(lease, call);
+    const result = this.state.now((queue) => queue.allow(lease, call));
     this.checkFence(lease, result);
     return result;
   }
@@ -357,7 +385,7 @@ export class WatchedQueue {
   record(turns: readonly RecordTurn[]): RecordAnswer {
     const shards = turns.map(({ lease }) => lease.shard);
     const before = new Map(shards.map((shard) => [shard, this.outboxKeys(shard)]));
-    const result = this.state.recordNow(turns);
+    const result = this.state.now((queue) => queue.record(turns));
     for (const { lease } of turns) this.checkFence(lease, result.fenced.includes(lease.shard) ? FENCED : result);
     for (const [shard, keys] of before) {
       const after = this.outboxKeys(shard);
@@ -391,14 +419,11 @@ export class WatchedQueue {
   }
 
   private entries(shard: number): number {
-    let entries = this.state.look(shard).parked.size;
-    for (const tenantQueue of this.state.look(shard).tenantQueues.values()) entries += tenantQueue.entries.size;
-    return entries;
+    return this.state.look(shard).waiting.length;
   }
 
   private outboxKeys(shard: number) {
-    const rows = [...this.state.look(shard).outbox.entries.values()].flatMap((entry) => entry.rows);
-    return new Map(rows.map((row) => [`${row.tenantId}#${row.eventId}`, row]));
+    return new Map(this.state.look(shard).outbox.map((row) => [`${row.tenantId}#${row.eventId}`, row]));
   }
 }
 

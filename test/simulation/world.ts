@@ -2,13 +2,14 @@ import type { DeliveryReport } from "../../src/domain/jobs/report.ts";
 import { limits } from "../../src/domain/limits.ts";
 import type { TenantRef } from "../../src/domain/tenants/tenant.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
+import { InstantQueue } from "../support/memory-redis/instant-queue.ts";
+import type { Snapshot } from "../support/memory-redis/keyspace.ts";
 import { createHazard } from "./calamities.ts";
 import { Dice } from "./dice.ts";
 import { FairnessChecker } from "./fairness-checker.ts";
 import { JobChecker, type JobTruth } from "./job-checker.ts";
 import { LeaseChecker } from "./lease-checker.ts";
 import { Load } from "./load.ts";
-import { type QueueSnapshot, QueueState } from "./memory-queue-state.ts";
 import { Network, QUEUE_CALL_MS_MAX, QUEUE_LINES, type Server } from "./network.ts";
 import { Outages } from "./outages.ts";
 import { Watch } from "./promises.ts";
@@ -47,7 +48,7 @@ export class World {
   readonly trace: Trace;
   readonly watch = new Watch();
   readonly network: Network;
-  readonly state: QueueState;
+  readonly state: InstantQueue;
   readonly jobs: JobChecker;
   readonly leases: LeaseChecker;
   readonly eventStore: SimEventStore;
@@ -96,16 +97,16 @@ export class World {
     this.trace = new Trace(this.clock);
     this.network = new Network(this.clock, dice.fork(), this.trace);
     this.network.weather = weather;
-    const queueClock = { nowMs: () => EPOCH_MS + this.clock.nowMs + this.queueSkewMs };
-    this.state = new QueueState(queueClock, dice.fork());
+    this.state = new InstantQueue(() => EPOCH_MS + this.clock.nowMs + this.queueSkewMs, dice.fork());
     const isClockSound = !weather.queueForgets || weather.queueClockStepEveryMs === 0;
     const isAgeKnown = weather.clockStepEveryMs === 0 && weather.clockFarAhead === 0;
     const read = (tenant: TenantRef, jobId: string) => this.state.jobNow(tenant, jobId);
     const landed = (truth: JobTruth) => (truth.isScheduled ? undefined : this.waits.accepted(truth));
     const ended = (truth: JobTruth) => this.ended(truth);
     const unnoticedStepsMs = (shard: number) => this.queueChecker.unnoticedStepsMs(shard);
+    const forwardStepsMs = () => this.queueChecker.forwardMs;
     const isPurged = ({ tenant, acceptedMs }: JobTruth) => this.operator.isPurged(tenant.tenantId, acceptedMs);
-    const aboutJobs = { read, isClockSound, isAgeKnown, unnoticedStepsMs, landed, ended, isPurged };
+    const aboutJobs = { read, isClockSound, isAgeKnown, unnoticedStepsMs, forwardStepsMs, landed, ended, isPurged };
     this.jobs = new JobChecker(this.clock, watch, aboutJobs);
     const soundRelays = new Set([...healthy].map((tenantId) => this.drawn.relays.get(tenantId) ?? PLATFORM));
     this.relays = new Relays(this.clock, dice.fork(), this.drawn.relays, soundRelays);
@@ -282,25 +283,24 @@ export class World {
   }
 
   stepQueueClock(byMs: number): void {
+    // Redis removes by and by what has expired: a clock that is set back does not bring it back.
+    this.state.server.keys.expire();
     this.queueSkewMs += byMs;
     this.queueChecker.clockStepped(byMs);
     this.counts.clockSteps += 1;
   }
 
   /** The queue comes back in a former state: later events may happen again. */
-  forgetSince(snapshot: QueueSnapshot): void {
+  forgetSince(snapshot: Snapshot): void {
     this.trace.note("forget");
     this.state.restore(snapshot);
     this.queue.forgetKeys();
     this.queueChecker.forget();
     this.leases.rewind((shard, role) => this.state.leaseNow(shard, role));
     const shards = Array.from({ length: this.drawn.shards }, (_, shard) => this.state.look(shard));
-    const suppressed = shards.flatMap((shard) =>
-      [...shard.suppressed].flatMap(([tenantId, list]) => [...list.keys()].map((who) => [tenantId, who] as const)),
-    );
-    this.jobs.rewind(suppressed);
-    const rows = shards.flatMap((shard) => [...shard.outbox.entries.values()].flatMap((entry) => entry.rows));
-    for (const { tenantId, eventId } of rows) this.eventStore.excused.add(`${tenantId}#${eventId}`);
+    this.jobs.rewind(shards.flatMap(({ suppressed }) => suppressed));
+    for (const { tenantId, eventId } of shards.flatMap(({ outbox }) => outbox))
+      this.eventStore.excused.add(`${tenantId}#${eventId}`);
     for (const key of this.jobs.forgottenEvents) this.eventStore.excused.add(key);
   }
 

@@ -12,6 +12,13 @@ export type RedisAddress =
 
 export type RedisConnection = Redis | Cluster;
 
+/** Opens connections to one Redis. */
+export interface RedisConnections {
+  connect(): RedisConnection;
+  /** One for subscriptions; `peer` is a connection of `connect`. */
+  connectToHear(peer: RedisConnection): Redis;
+}
+
 /**
  * How long a command waits for its reply, including a reconnect, before its effect counts as unknown; and how long a
  * connection with a command in flight may be silent before it is replaced.
@@ -22,8 +29,18 @@ const PING_MS = 1_000;
 
 type Delay = (times: number) => number;
 
+/** The address of Redis, or what opens its connections. */
+export type RedisPlace = RedisAddress | RedisConnections;
+
+export function connectionsTo(
+  place: RedisPlace,
+  ports: ConstructorParameters<typeof RedisConnector>[1],
+): RedisConnections {
+  return "connect" in place ? place : new RedisConnector(place, ports);
+}
+
 /** Opens connections to one Redis. When Redis is away it logs that once, however many connections are affected. */
-export class RedisConnector {
+export class RedisConnector implements RedisConnections {
   private readonly away = new Set<RedisConnection>();
   private readonly delay: Delay = (times) => backOffMs(RECONNECT, times - 1, this.ports.random ?? { next: () => 1 });
 

@@ -49,7 +49,7 @@ import type {
 } from "../../domain/tenants/suppressions.ts";
 import type { ChangeFeed, TenantRef } from "../../domain/tenants/tenant.ts";
 import { ChannelLetters, decodeRecord, encodeTenantQueue, type QueuedChannel } from "./codec.ts";
-import { type RedisAddress, type RedisConnection, RedisConnector, redisFailure, runPipeline } from "./connection.ts";
+import { connectionsTo, type RedisConnection, type RedisPlace, redisFailure, runPipeline } from "./connection.ts";
 import { Meta } from "./format.ts";
 import { HeardNews, hearNews, whenReady } from "./heard-news.ts";
 import { beatsKey, CHANGED_CHANNEL, jobBucket, jobField, shardPrefix } from "./keys.ts";
@@ -89,7 +89,7 @@ import { QueueSurvey } from "./verbs/survey.ts";
 
 export interface RedisQueueOptions extends RuntimePorts {
   readonly channels: readonly QueuedChannel[];
-  readonly address: RedisAddress;
+  readonly address: RedisPlace;
   /** How many replicas must have a job before it counts as accepted. */
   readonly replicasAcked?: number;
 }
@@ -165,7 +165,7 @@ export class RedisQueue
     const { address, clock, random, telemetry } = options;
     const letters = new ChannelLetters(options.channels);
     this.letters = letters;
-    const connector = new RedisConnector(address, { clock, random, telemetry });
+    const connector = connectionsTo(address, { clock, random, telemetry });
     this.front = connector.connect();
     this.leaseLine = connector.connect();
     this.bulk = connector.connect();

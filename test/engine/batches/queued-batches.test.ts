@@ -7,9 +7,9 @@ import { engineLimits } from "../../../src/engine/limits.ts";
 import { PieceTurns } from "../../../src/engine/queue/piece-turns.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
-import { MemoryQueue } from "../../simulation/memory-queue.ts";
-import { QueueState } from "../../simulation/memory-queue-state.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
+import { MemoryQueue } from "../../support/memory-redis/memory-queue.ts";
+import { MemoryRedis } from "../../support/memory-redis/memory-redis.ts";
 
 const jobIds = new JobIds(systemClock, systemRandom);
 
@@ -42,12 +42,16 @@ function buildBatch(tenantId: string, changes: Partial<Batch> = {}): Batch {
   };
 }
 
+function memoryQueue(): MemoryQueue {
+  return new MemoryQueue(new MemoryRedis(() => systemClock.nowMs()), systemClock, systemRandom);
+}
+
 /** A queue whose pieces wait until the test lets them in. */
 class GatedQueue implements BatchQueue {
   readonly asked: string[] = [];
   private readonly gates: (() => void)[] = [];
 
-  constructor(private readonly queue = new MemoryQueue(new QueueState(systemClock, systemRandom))) {}
+  constructor(private readonly queue = memoryQueue()) {}
 
   async acceptPiece(tenant: Batch["tenant"], requestsPerMinute: number, piece: BatchPiece): Promise<PieceResult> {
     this.asked.push(tenant.tenantId);
@@ -97,7 +101,7 @@ test("of two calls of one batch that overlap, each message is counted as queued 
 });
 
 test("what a call has queued is counted although it gets no answer, and its repeat counts the rest", async () => {
-  const queue = new MemoryQueue(new QueueState(systemClock, systemRandom));
+  const queue = memoryQueue();
   let pieces = 0;
   const breaking: BatchQueue = {
     acceptPiece: (...call) =>
@@ -115,7 +119,7 @@ test("what a call has queued is counted although it gets no answer, and its repe
 });
 
 test("an answer whose refusals could not be stored is not given: the repeat gives it", async () => {
-  const queue = new MemoryQueue(new QueueState(systemClock, systemRandom));
+  const queue = memoryQueue();
   const batch = buildBatch("acme", {
     idempotency: { key: "one", fingerprint: "body" },
     make: async (from, ids) => {

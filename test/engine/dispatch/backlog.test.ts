@@ -4,7 +4,7 @@ import { TransportError } from "../../../src/domain/errors.ts";
 import type { Lease, PullRequest } from "../../../src/domain/jobs/queue.ts";
 import { Backlog, PULL_BYTES_MAX } from "../../../src/engine/dispatch/backlog.ts";
 import { engineLimits } from "../../../src/engine/limits.ts";
-import { MemoryQueue } from "../../simulation/memory-queue.ts";
+import { MemoryQueue } from "../../support/memory-redis/memory-queue.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";
 import { type Behaviour, REFUSES, RelayWorld, TAKES } from "./relay-world.ts";
 
@@ -72,7 +72,7 @@ test("owners on a hanging node never hold up owners on another, not even at firs
       await sleep(world.clock, 5_000);
       throw new TransportError("the queue did not answer");
     }
-  })(world.state);
+  })(world.state.server, world.clock, world.random);
   const tenants = Array.from({ length: 64 }, (_, i) => world.tenant(`t-${i}`));
   const stuck = tenants.slice(0, hung).flatMap((tenant) => world.accept(tenant, 20));
   const dispatcher = world.start({ queue });
@@ -138,7 +138,7 @@ test("large messages of many tenants pass through small pulls without delaying s
       requests.push(request);
       return super.pull(lease, request);
     }
-  })(world.state);
+  })(world.state.server, world.clock, world.random);
   const large = Array.from({ length: 60 }, (_, i) => world.tenant(`large-${i}`));
   for (const tenant of large) world.accept(tenant, 20, { payload: LARGE });
   const small = world.tenant("small");

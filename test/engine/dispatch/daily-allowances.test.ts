@@ -6,8 +6,8 @@ import type { Tenant } from "../../../src/domain/tenants/tenant.ts";
 import { utcDayAt } from "../../../src/domain/tenants/warm-up.ts";
 import { DailyAllowances } from "../../../src/engine/dispatch/daily-allowances.ts";
 import { Dispatcher } from "../../../src/engine/dispatch/dispatcher.ts";
-import { MemoryQueue } from "../../simulation/memory-queue.ts";
-import { QueueState } from "../../simulation/memory-queue-state.ts";
+import { InstantQueue } from "../../support/memory-redis/instant-queue.ts";
+import { MemoryQueue } from "../../support/memory-redis/memory-queue.ts";
 import { NO_HISTORIES } from "../../support/no-histories.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { RecordingChannel } from "../../support/recording-channel.ts";
@@ -27,14 +27,15 @@ const other = aTenant({ tenantId: "other" });
 function aWorld(provider: () => Outcome = () => ({ kind: "delivered", result: {} })) {
   const clock = new VirtualClock(MIDNIGHT_MS - 2 * MINUTE_MS);
   const random = new SeededRandom(3);
-  const state = new QueueState(clock, random);
-  const queue = new MemoryQueue(state);
+  const state = new InstantQueue(() => clock.nowMs(), random);
+  const queue = new MemoryQueue(state.server, clock, random);
   const jobIds = new JobIds(clock, random);
   const channel = new RecordingChannel(provider);
   const tenants = new Map<string, Tenant>([warming, other].map((tenant) => [tenant.tenantId, tenant]));
   let starts = 0;
   return {
     clock,
+    random,
     tenants,
     get sent() {
       return channel.delivered.length;
@@ -56,7 +57,7 @@ function aWorld(provider: () => Outcome = () => ({ kind: "delivered", result: {}
       return dispatcher;
     },
     suppress(recipient: string) {
-      state.look(0).suppressed.set(warming.tenantId, new Map([[recipient, "manual"]]));
+      state.now((each) => each.putSuppression(warming, recipient, "manual"));
     },
     accept(count: number, tenant = warming, recipient = "ann@example.com") {
       return Array.from({ length: count }, () => {
@@ -68,7 +69,7 @@ function aWorld(provider: () => Outcome = () => ({ kind: "delivered", result: {}
           payload: "{}",
           idempotency: null,
         } as const;
-        state.acceptNow(tenant, 1_000_000, job);
+        state.now((each) => each.accept(tenant, 1_000_000, job));
         return jobId;
       });
     },
@@ -90,14 +91,26 @@ function aWorld(provider: () => Outcome = () => ({ kind: "delivered", result: {}
   };
 }
 
+/** The queue has answered, and a moment passes. */
+async function answered(clock: VirtualClock): Promise<void> {
+  await new Promise<void>((resolve) => setImmediate(resolve));
+  await clock.advance(1);
+}
+
 /** The allowances of a term on a queue in memory, and one of so many a day. */
 function someAllowances(perDay: number) {
   const clock = new VirtualClock(MIDNIGHT_MS);
-  const state = new QueueState(clock, new SeededRandom(3));
-  const lease = state.acquireNow(0, "dispatcher", "one", null);
+  const random = new SeededRandom(3);
+  const state = new InstantQueue(() => clock.nowMs(), random);
+  const lease = state.now((queue) => queue.acquire(0, "dispatcher", "one", null));
   if (lease === null) throw new Error("the lease is free");
   const telemetry = new QuietTelemetry();
-  const allowances = new DailyAllowances({ queue: new MemoryQueue(state), lease, clock, telemetry });
+  const allowances = new DailyAllowances({
+    queue: new MemoryQueue(state.server, clock, random),
+    lease,
+    clock,
+    telemetry,
+  });
   const tenantQueue = { tenantId: "warming", channel: "email" } as const;
   return { allowances, clock, allowance: { tenantQueue, day: utcDayAt(clock.nowMs()), perDay } };
 }
@@ -137,7 +150,7 @@ test("no day exceeds its allowance, whoever takes over in between", async () => 
     override async renew(...call: Parameters<MemoryQueue["renew"]>) {
       return answersLeft < 0 ? new Promise<never>(() => {}) : super.renew(...call);
     }
-  })(world.queue.state);
+  })(world.queue.server, world.clock, world.random);
   world.start(dying);
   await world.clock.advance(5_000);
   const sentBefore = world.sent;
@@ -223,7 +236,7 @@ test("a silent queue delays messages but loses no unit of the allowance", async 
       if (calls % 3 === 0) throw new TransportError("no answer");
       return answer;
     }
-  })(world.queue.state);
+  })(world.queue.server, world.clock, world.random);
   const dispatcher = world.start(flaky);
   const jobs = world.accept(60);
   await world.clock.advance(110_000);
@@ -235,7 +248,7 @@ test("an allowance that is lowered holds at once, although more units were reser
   const { allowances, clock, allowance } = someAllowances(500);
   const startable = async (perDay: number) => {
     allowances.left({ ...allowance, perDay }, () => {});
-    await clock.advance(1);
+    await answered(clock);
     return allowances.left({ ...allowance, perDay }, () => {});
   };
   expect([await startable(500), await startable(500)]).toEqual([0, 10]);
@@ -253,7 +266,7 @@ test("the last piece of a day's allowance is no larger than what remains", async
       allowances.take(allowance.tenantQueue);
       taken += 1;
     }
-    await clock.advance(1);
+    await answered(clock);
   }
   expect(taken).toBe(75);
 });

@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test";
 import { TransportError, UnavailableError } from "../../../src/domain/errors.ts";
 import { limits } from "../../../src/domain/limits.ts";
-import { MemoryQueue } from "../../simulation/memory-queue.ts";
-import type { QueueState } from "../../simulation/memory-queue-state.ts";
+import type { MemoryQueue } from "../../support/memory-redis/memory-queue.ts";
 import { type Behaviour, RelayWorld, TAKES } from "./relay-world.ts";
 
 const SLOW: Behaviour = { tookMs: 28_000, outcome: { kind: "delivered", result: {} } };
@@ -10,9 +9,9 @@ const SLOW: Behaviour = { tookMs: 28_000, outcome: { kind: "delivered", result: 
 const PROMPTLY_MS = 300;
 
 /** A way to the queue that can be cut: then each call fails after a while. */
-function cuttable(state: QueueState, world: RelayWorld) {
+function cuttable(world: RelayWorld) {
   const line = { cut: false };
-  const target = new MemoryQueue(state);
+  const target = world.queue();
   const queue = new Proxy(target, {
     get: (_, name) => {
       const value: unknown = Reflect.get(target, name);
@@ -133,7 +132,7 @@ test("a silence of the queue longer than the lease sends nothing twice and start
   );
   const tenant = world.tenant("acme", "smtp://acme");
   world.tenant("other");
-  const lines = [0, 1].map(() => cuttable(world.state, world));
+  const lines = [0, 1].map(() => cuttable(world));
   const processes = lines.map(({ queue }) => world.start({ queue }));
   await world.advance(3_000);
   const jobs = world.accept(tenant, 20, { recipient: "slow@example.com" });
@@ -155,7 +154,7 @@ test("a silence of the queue longer than the lease sends nothing twice and start
 test("another process delivers a dead owner's jobs within the promised time", async () => {
   const world = new RelayWorld(() => TAKES, 4);
   const tenants = Array.from({ length: 4 }, (_, i) => world.tenant(`t-${i}`));
-  const { queue, line } = cuttable(world.state, world);
+  const { queue, line } = cuttable(world);
   world.start({ queue });
   const heir = world.start();
   await world.advance(3_000);
@@ -168,7 +167,7 @@ test("another process delivers a dead owner's jobs within the promised time", as
 
 /** A way to the queue, and the durations for which jobs are lent over it. */
 function withLoans(world: RelayWorld) {
-  const target = new MemoryQueue(world.state);
+  const target = world.queue();
   const loansMs: number[] = [];
   const queue = new Proxy(target, {
     get: (_, name) => {

@@ -9,8 +9,8 @@ import { Dispatcher } from "../../../src/engine/dispatch/dispatcher.ts";
 import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
-import { MemoryQueue } from "../../simulation/memory-queue.ts";
 import { eventually } from "../../support/eventually.ts";
+import type { MemoryQueue } from "../../support/memory-redis/memory-queue.ts";
 import { NO_HISTORIES } from "../../support/no-histories.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { RecordingChannel } from "../../support/recording-channel.ts";
@@ -26,7 +26,7 @@ const BOB = { recipient: "bob@example.com" };
 
 /** A way to the queue that counts look-ups of jobs, and can make them fail. */
 function withLooks(world: RelayWorld) {
-  const target = new MemoryQueue(world.state);
+  const target = world.queue();
   const looks = { count: 0, fail: false, onLook: () => {} };
   const queue = new Proxy(target, {
     get: (_, name) => {
@@ -100,7 +100,7 @@ describe("a recipient who is suppressed while the message waits for its relay", 
     expect(world.statuses(tenant, ann)).toEqual({ "suppressed after 1": 5 });
     expect(world.statuses(tenant, bob)).toEqual({ "failed after 1": 5 });
     await world.stop(dispatcher);
-  });
+  }, 30_000);
 
   test("does not keep others' messages from finding out that the relay is back", async () => {
     const { world, tenant, dispatcher, ann, bob, back } = await waiting({ annsJobs: 60 });

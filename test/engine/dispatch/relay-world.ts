@@ -8,8 +8,8 @@ import { limits } from "../../../src/domain/limits.ts";
 import type { Labels, Telemetry } from "../../../src/domain/telemetry.ts";
 import type { Tenant, TenantDirectory } from "../../../src/domain/tenants/tenant.ts";
 import { Dispatcher } from "../../../src/engine/dispatch/dispatcher.ts";
-import { MemoryQueue } from "../../simulation/memory-queue.ts";
-import { QueueState } from "../../simulation/memory-queue-state.ts";
+import { InstantQueue } from "../../support/memory-redis/instant-queue.ts";
+import { MemoryQueue } from "../../support/memory-redis/memory-queue.ts";
 import { NO_HISTORIES } from "../../support/no-histories.ts";
 import { SeededRandom } from "../../support/seeded-random.ts";
 import { aTenant } from "../../support/tenants.ts";
@@ -94,7 +94,7 @@ class RelayChannel implements Channel {
 export class RelayWorld {
   readonly clock = new VirtualClock();
   readonly random = new SeededRandom(5);
-  readonly state = new QueueState(this.clock, this.random);
+  readonly state = new InstantQueue(() => this.clock.nowMs(), this.random);
   readonly channel: RelayChannel;
   readonly tenants = new Map<string, Tenant>();
   /** Returns a promise if the process has to load the tenant. */
@@ -126,20 +126,25 @@ export class RelayWorld {
     return Array.from({ length: count }, () => {
       const jobId = this.jobIds.next();
       this.acceptedAtMs.set(jobId, this.clock.monotonicMs());
-      this.state.acceptNow(tenant, 1_000_000, { jobId, channel: "email", recipient, payload, idempotency: null });
+      const job = { jobId, channel: "email", recipient, payload, idempotency: null } as const;
+      this.state.now((queue) => queue.accept(tenant, 1_000_000, job));
       return jobId;
     });
   }
 
   /** Applies from the next call to the queue. */
   suppress({ tenantId, shard }: Tenant, recipient: string, reason: SuppressionReason): void {
-    const { suppressed } = this.state.look(shard);
-    suppressed.set(tenantId, new Map(suppressed.get(tenantId)).set(recipient, reason));
+    this.state.now((queue) => queue.putSuppression({ tenantId, shard }, recipient, reason));
+  }
+
+  /** A process's way to the queue. */
+  queue(): MemoryQueue {
+    return new MemoryQueue(this.state.server, this.clock, this.random);
   }
 
   start(options: { readonly queue?: OwnerQueue; readonly clock?: Clock } = {}): Dispatcher {
     const dispatcher = new Dispatcher({
-      queue: options.queue ?? new MemoryQueue(this.state),
+      queue: options.queue ?? this.queue(),
       directory: { byApiKey: () => null, byId: (tenantId) => this.lookUp(tenantId) },
       channels: [this.channel],
       histories: NO_HISTORIES,

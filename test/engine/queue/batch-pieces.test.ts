@@ -8,8 +8,8 @@ import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
 import { FakeQueue } from "../../http/support/fake-queue.ts";
-import { MemoryQueue } from "../../simulation/memory-queue.ts";
-import { QueueState } from "../../simulation/memory-queue-state.ts";
+import { MemoryQueue } from "../../support/memory-redis/memory-queue.ts";
+import { MemoryRedis } from "../../support/memory-redis/memory-redis.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { startRedis } from "../../support/redis.ts";
 
@@ -172,7 +172,7 @@ conformance("in Redis", async () => {
   };
 });
 conformance("in the simulator", async () => ({
-  queue: new MemoryQueue(new QueueState(systemClock, systemRandom)),
+  queue: new MemoryQueue(new MemoryRedis(() => systemClock.nowMs()), systemClock, systemRandom),
   stop: async () => {},
 }));
 conformance("of the HTTP tests", async () => ({ queue: new FakeQueue(), stop: async () => {} }));

@@ -149,7 +149,7 @@ describe("idempotency keys", () => {
 });
 
 /** A room whose memory the test sets. */
-function roomOf(memory: RedisMemory | Error) {
+function makeRoom(memory: RedisMemory | Error) {
   const clock = new VirtualClock();
   const telemetry = new QuietTelemetry();
   const at = { memory, looks: 0 };
@@ -162,7 +162,7 @@ function roomOf(memory: RedisMemory | Error) {
       return at.memory;
     },
   });
-  /** What is left of the plan's share once a look has been answered. */
+  /** The rest of the plan's share once a look has been answered. */
   const later = async () => {
     await clock.advance(1_000);
     room.within(PLAN);
@@ -173,28 +173,28 @@ function roomOf(memory: RedisMemory | Error) {
 }
 
 test("a share is narrowed from four fifths of the memory on, to an eighth of it", async () => {
-  const { at, later } = roomOf({ usedBytes: 799 * MIB, maxBytes: 1_000 * MIB });
+  const { at, later } = makeRoom({ usedBytes: 799 * MIB, maxBytes: 1_000 * MIB });
   expect(await later()).toEqual(PLAN);
   at.memory = { usedBytes: 800 * MIB, maxBytes: 1_000 * MIB };
   expect(await later()).toEqual({ bytes: 125 * MIB, jobs: 125 * 1024 });
 });
 
 test("a plan's share that is smaller stays, and so does one without a bound", async () => {
-  const { room, later } = roomOf({ usedBytes: 999 * MIB, maxBytes: 1_000 * MIB });
+  const { room, later } = makeRoom({ usedBytes: 999 * MIB, maxBytes: 1_000 * MIB });
   await later();
   expect(room.within({ jobs: 7, bytes: 8 })).toEqual({ jobs: 7, bytes: 8 });
   expect(room.within(undefined)).toBeUndefined();
 });
 
 test("a small Redis grants 16 MiB, and one of unknown size everything", async () => {
-  const { at, later } = roomOf({ usedBytes: 64 * MIB, maxBytes: 64 * MIB });
+  const { at, later } = makeRoom({ usedBytes: 64 * MIB, maxBytes: 64 * MIB });
   expect(await later()).toEqual({ bytes: 16 * MIB, jobs: 16 * 1024 });
   at.memory = { usedBytes: 64 * MIB, maxBytes: null };
   expect(await later()).toEqual(PLAN);
 });
 
 test("what is known stays while Redis does not answer", async () => {
-  const { at, later } = roomOf({ usedBytes: 64 * MIB, maxBytes: 64 * MIB });
+  const { at, later } = makeRoom({ usedBytes: 64 * MIB, maxBytes: 64 * MIB });
   const narrowed = await later();
   at.memory = new TransportError("the queue did not answer");
   expect(await later()).toEqual(narrowed);
@@ -203,7 +203,7 @@ test("what is known stays while Redis does not answer", async () => {
 });
 
 test("the memory is looked at once a second, however many ask, and only its changes are logged", async () => {
-  const { room, clock, telemetry, at, later } = roomOf({ usedBytes: 64 * MIB, maxBytes: 64 * MIB });
+  const { room, clock, telemetry, at, later } = makeRoom({ usedBytes: 64 * MIB, maxBytes: 64 * MIB });
   await later();
   expect(at.looks).toBe(1);
   await clock.advance(999);

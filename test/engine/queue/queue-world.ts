@@ -138,7 +138,7 @@ export interface OneBatch {
   readonly more: boolean;
 }
 
-/** What is recorded of one shard; what holds nothing to write is passed over, as a recorder does. */
+/** The recorded rows of one shard; a piece without rows to write is passed over, as a recorder does. */
 export async function record(
   lease: Lease,
   done: Omit<OneBatch, "more"> | null,
