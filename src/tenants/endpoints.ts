@@ -80,7 +80,6 @@ export function tenantRegistry(
   const tenants = new TenantRepository({ ...tools, shards, channels });
   const leaving = new LeavingTenants(tools);
   const keys = new KeyRepository(tools);
-  const attention = new AttentionRepository(database, clock);
   const allPlans = new PlanRepository(database, changes);
   const templates = new TemplateRepository({ database, changes, kinds });
   const own = new CredentialRepository({ ...tools, kinds: credentialKinds });
@@ -91,7 +90,7 @@ export function tenantRegistry(
   return {
     createTenant: (tenant) => tenants.create(tenant),
     tenant: (tenantId, which) => tenants.one(tenantId, which),
-    tenants: (cursor, limit, which, find, plan) => tenants.page(cursor, limit, which, { find, plan }),
+    tenants: (cursor, limit, which, filter) => tenants.page(cursor, limit, which, filter),
     deleteTenant: (tenantId) => leaving.delete(tenantId),
     leavingTenant: (tenantId) => leaving.one(tenantId),
     leavingTenants: (limit) => leaving.all(limit),
@@ -103,7 +102,7 @@ export function tenantRegistry(
     steerTenant: (tenantId, steer, steered) => tenants.steer(tenantId, steer, steered),
     ...createReputations(tools),
     keys: (tenantId) => keys.all(tenantId),
-    attention: () => attention.read(),
+    attention: () => new AttentionRepository(database, clock).read(),
     revokeKey: (tenantId, keyId, options) => keys.revoke(tenantId, keyId, options),
     plans: () => allPlans.all(),
     planUse: () => allPlans.use(),

@@ -180,6 +180,14 @@ export type MovedTokens =
   /** The balance, which would fall below zero or become too large. */
   | { readonly kind: "out_of_range"; readonly balance: number };
 
+/** Selects tenants of a list. */
+export interface TenantFilter {
+  /** A part of the id or the name; null: any. */
+  readonly find?: string | null;
+  /** The plan's name; null: any. */
+  readonly plan?: string | null;
+}
+
 /**
  * The tenants' part of the registry. All processes see every change within a second. Rejects with `UnavailableError` (no
  * effect) or `TransportError` (effect unknown) if the registry is away.
@@ -191,10 +199,7 @@ export interface TenantRegistry extends SuppressionRegistry {
     cursor: string | null,
     limit: number,
     which?: WhichTenants,
-    /** Only tenants whose id or name contains this text; null: all. */
-    find?: string | null,
-    /** Only those of this plan; null: of any. */
-    plan?: string | null,
+    filter?: TenantFilter,
   ): Promise<Done<Page<TenantRecord>> | InvalidCursor>;
   /**
    * Deletes the tenant: its keys are refused and its jobs fail from then on. Its data is removed afterwards. Safe to repeat.

