@@ -31,7 +31,7 @@ export class ClickHouseOperatorSums implements OperatorSums {
   }
 
   async failures({ fromMs, beforeMs }: TimeRange, limit: number): Promise<readonly FailureGroup[]> {
-    // Nothing fails before it was accepted, so events before the range cannot be of its jobs.
+    // A job cannot fail before it is accepted, so no event before the range is of its jobs.
     const rows = await this.clickhouse.rows(
       `SELECT toString(tenant_id), toString(channel), toString(event_type) AS type, toString(failure_class) AS class,
   uniqExact(job_id) AS jobs, argMax(result, event_id), max(event_id)
@@ -56,7 +56,7 @@ SETTINGS ${this.settings}`,
         type: type === "bounced" ? "bounced" : "failed",
         failureClass: readClass(failureClass),
         jobs: Number(jobs),
-        sent: sent.get(`${tenant} ${channel}`) ?? 0,
+        sent: sent.get(`${String(tenant)} ${String(channel)}`) ?? 0,
         example: typeof example === "string" ? example : null,
         lastAtMs: eventTimeMs(Number(last)),
       };
@@ -82,7 +82,7 @@ GROUP BY tenant_id, channel
 SETTINGS ${this.settings}`,
       { from: toSeconds(fromMs), before: toSeconds(beforeMs) },
     );
-    return new Map(rows.map(([tenant, channel, events]) => [`${tenant} ${channel}`, Number(events)]));
+    return new Map(rows.map(([tenant, channel, events]) => [`${String(tenant)} ${String(channel)}`, Number(events)]));
   }
 
   async spans({ fromMs, beforeMs }: TimeRange, span: Span): Promise<readonly SpanEvents[]> {

@@ -155,7 +155,7 @@ SETTINGS ${this.settings}`,
       ...(tag !== null && { tag }),
       ...(failureClass !== null && {
         class: failureClass,
-        // Nothing fails before it was accepted.
+        // A job cannot fail before it is accepted.
         first: fromJobId === null ? 1 : Math.max(1, firstEventIdAt(jobTimeMs(fromJobId))),
       }),
     };

@@ -99,14 +99,14 @@ function listAll({ registry, webhooks }: WebhookEndpointPorts, channels: readonl
     async handle({ query: { tenant, ...query } }) {
       const { items, nextCursor } = requireResult(await registry.webhooks.everywhere({ ...query, tenantId: tenant }));
       const calls = await registry.webhooks.lastAttempts(items.map((one) => one.webhookId));
-      const marks = await findMarks(webhooks.feed, items);
+      const marks = await readMarks(webhooks.feed, items);
       const shown = items.map((webhook) => {
         const call = calls.get(webhook.webhookId);
         const { at, status, error } = call === undefined ? NO_CALL : shownAttempt(call);
         return {
           tenant_id: webhook.tenantId,
           ...shownWebhook(webhook),
-          state: judgeState(webhook),
+          state: toState(webhook),
           behind_seconds: marks === null ? null : behindSeconds(webhook, marks),
           last_call: at === null ? null : { at, status, error },
         };
@@ -127,7 +127,7 @@ const EXAMPLE = {
 } as const;
 
 /** Each tenant's last event behind the positions of its webhooks; null: the event store is away, which hides no webhook. */
-async function findMarks(
+async function readMarks(
   feed: WebhookEndpointPorts["webhooks"]["feed"],
   webhooks: readonly Webhook[],
 ): Promise<ReadonlyMap<string, number> | null> {
@@ -150,7 +150,7 @@ function behindSeconds({ tenantId, progress }: Webhook, marks: ReadonlyMap<strin
   return mark <= position ? 0 : Math.round((eventTimeMs(mark) - eventTimeMs(position)) / 100) / 10;
 }
 
-function judgeState({ progress: { disabled, failures } }: Webhook): WebhookState {
+function toState({ progress: { disabled, failures } }: Webhook): WebhookState {
   if (disabled !== null) return "disabled";
   return failures > 0 ? "failing" : "enabled";
 }

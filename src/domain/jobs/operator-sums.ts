@@ -36,8 +36,8 @@ export type Span = "minute" | "hour" | "day";
 
 /** Sums of all tenants, for operators. Rejects with `UnavailableError`. */
 export interface OperatorSums {
-  /** Of the jobs that were accepted in the range; the largest groups first, at most `limit`. */
+  /** Groups the failures of jobs that were accepted in the range: the largest groups first, at most `limit`. */
   failures(range: TimeRange, limit: number): Promise<readonly FailureGroup[]>;
-  /** Spans in which nothing happened are absent. Minutes are kept for three days. */
+  /** Spans without events are absent. Minutes are kept for three days. */
   spans(range: TimeRange, span: Span): Promise<readonly SpanEvents[]>;
 }

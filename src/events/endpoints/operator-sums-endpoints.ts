@@ -27,7 +27,7 @@ const query = {
   to: momentParameter("to", "Up to this time, or to the end of this day; by default, now.", "2026-11-21T07:30:00Z"),
 };
 
-/** What went wrong and how much went through with all tenants, over a range of time. */
+/** Failures by cause and rates of all tenants, over a range of time. */
 export function operatorSumsEndpoints(ports: OperatorSumsPorts, channels: readonly ChannelName[]): readonly Endpoint[] {
   return [listFailures(ports, channels), getRates(ports, channels)];
 }
@@ -65,7 +65,7 @@ function listFailures({ operatorSums, clock }: OperatorSumsPorts, channels: read
       },
     },
     async handle({ query: given }) {
-      const groups = await operatorSums.failures(readRange(given, clock.nowMs()), GROUPS_MAX);
+      const groups = await operatorSums.failures(parseRange(given, clock.nowMs()), GROUPS_MAX);
       return reply(200, {
         groups: groups.map(({ tenantId, failureClass, lastAtMs, example, ...group }) => ({
           tenant_id: tenantId,
@@ -119,8 +119,8 @@ function getRates({ operatorSums, clock }: OperatorSumsPorts, channels: readonly
     answers: { 200: { description: "Sums, oldest first.", schema: Rates, examples: [EXAMPLE_RATES] } },
     async handle({ query: given }) {
       const nowMs = clock.nowMs();
-      const range = readRange(given, nowMs);
-      const span = formatSpan(range, nowMs);
+      const range = parseRange(given, nowMs);
+      const span = chooseSpan(range, nowMs);
       const stepMs = SPAN_MS[span];
       const fromMs = Math.floor(range.fromMs / stepMs) * stepMs;
       const found = await operatorSums.spans({ ...range, fromMs }, span);
@@ -128,7 +128,7 @@ function getRates({ operatorSums, clock }: OperatorSumsPorts, channels: readonly
       const series = channels.flatMap((channel) =>
         SERIES.map((outcome) => {
           const own = found.filter((one) => one.channel === channel && one.type === outcome);
-          return { channel, outcome, counts: sumCounts(own, { fromMs, stepMs, steps }) };
+          return { channel, outcome, counts: countSteps(own, { fromMs, stepMs, steps }) };
         }),
       );
       return reply(200, { from: new Date(fromMs).toISOString(), interval_seconds: stepMs / 1_000, series });
@@ -142,7 +142,7 @@ const EXAMPLE_RATES = {
   series: [{ channel: "email", outcome: "sent", counts: [120, 98] }],
 } as const;
 
-function sumCounts(
+function countSteps(
   events: readonly SpanEvents[],
   { fromMs, stepMs, steps }: { readonly fromMs: number; readonly stepMs: number; readonly steps: number },
 ): number[] {
@@ -154,14 +154,14 @@ function sumCounts(
   return counts;
 }
 
-function formatSpan({ fromMs, beforeMs }: TimeRange, nowMs: number): Span {
+function chooseSpan({ fromMs, beforeMs }: TimeRange, nowMs: number): Span {
   const ms = beforeMs - fromMs;
   if (ms <= MINUTES_RANGE_MS && nowMs - fromMs <= MINUTES_KEPT_MS) return "minute";
   return ms <= HOURS_RANGE_MS ? "hour" : "day";
 }
 
 /** Throws an `ApiError` 400 that names the parameter. */
-function readRange(
+function parseRange(
   { from, to }: { readonly from: number | null; readonly to: number | null },
   nowMs: number,
 ): TimeRange {

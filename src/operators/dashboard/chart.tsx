@@ -16,7 +16,7 @@ const OUTCOMES = [
   { outcome: "suppressed", label: "Suppressed", dash: [1, 3] },
 ] as const;
 
-/** Of the live hour, or of a longer time. */
+/** The rates of the live hour, or of a longer time. */
 type Rates = Pick<Overview["rates"], "from" | "interval_seconds"> & {
   readonly series: readonly {
     readonly channel: string;
@@ -25,7 +25,7 @@ type Rates = Pick<Overview["rates"], "from" | "interval_seconds"> & {
   }[];
 };
 
-/** What is drawn into a chart: an alarm, and over how many minutes before now it was measured. */
+/** An alarm that is drawn into a chart, with the last minutes over which it was measured. */
 export interface DrawnAlarm {
   readonly channel: string;
   readonly title: string;
@@ -165,7 +165,7 @@ interface PlotProps {
   readonly series: readonly Series[];
   readonly fromSeconds: number;
   readonly stepSeconds: number;
-  /** Marked at the end; 0: nothing is. */
+  /** The last minutes are marked; 0: none. */
   readonly alarmMinutes: number;
 }
 

@@ -12,7 +12,7 @@ import { ChangeButton } from "./session.tsx";
 import { Ago, Badge, Card, type Column, Page, Show, Table } from "./ui.tsx";
 import { channelName, count, counted, percent } from "./words.ts";
 
-/** What failed, grouped by cause, with one click to all messages of a group. */
+/** Failures grouped by cause, with one click to all messages of a group. */
 export function FailuresPage({ query }: { readonly query: URLSearchParams }): JSX.Element {
   const loaded = useLoad(
     (signal) => call("listFailures", { query: timesIn(query, "24h") }, { signal }),
@@ -84,25 +84,7 @@ function Groups({
   for (const { failure_class: each, jobs } of ofTenant) sums.set(each, (sums.get(each) ?? 0) + jobs);
   const actions: Column<FailureGroup> = {
     head: "Messages",
-    cell: (group) => (
-      <span class="actions">
-        <a href={hrefOfGroup(group)}>
-          Show {group.jobs === 1 ? "it" : `all ${count(group.jobs)}`}
-          <span class="unseen">
-            {" "}
-            of {group.tenant_id}, {causeName(group.failure_class)}
-          </span>
-        </a>
-        {group.type === "failed" ? (
-          <ChangeButton
-            label={`Send again… ${group.tenant_id}, ${causeName(group.failure_class)}`}
-            onClick={() => onRetry(group)}
-          >
-            Send again…
-          </ChangeButton>
-        ) : null}
-      </span>
-    ),
+    cell: (group) => <GroupActions group={group} onRetry={onRetry} />,
   };
   return (
     <Card title={tenant === "" ? "By cause" : `By cause, of ${tenant}`}>
@@ -121,7 +103,34 @@ function Groups({
   );
 }
 
-function hrefOfGroup({ tenant_id: tenant, channel, type, failure_class: cause }: FailureGroup): string {
+function GroupActions({
+  group,
+  onRetry,
+}: {
+  readonly group: FailureGroup;
+  onRetry(group: FailureGroup): void;
+}): JSX.Element {
+  const { tenant_id: tenant, jobs, type } = group;
+  const cause = causeName(group.failure_class);
+  return (
+    <span class="actions">
+      <a href={hrefToGroup(group)}>
+        Show {jobs === 1 ? "it" : `all ${count(jobs)}`}
+        <span class="unseen">
+          {" "}
+          of {tenant}, {cause}
+        </span>
+      </a>
+      {type === "failed" ? (
+        <ChangeButton label={`Send again… ${tenant}, ${cause}`} onClick={() => onRetry(group)}>
+          Send again…
+        </ChangeButton>
+      ) : null}
+    </span>
+  );
+}
+
+function hrefToGroup({ tenant_id: tenant, channel, type, failure_class: cause }: FailureGroup): string {
   const status = type === "failed" ? "failed" : "success";
   // Links carry a range that is chosen; the one of this page is not.
   const isOwn = !/[?&](?:range|from|to)=/.test(location.hash);

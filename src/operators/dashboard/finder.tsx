@@ -106,7 +106,7 @@ function KeysHint(): JSX.Element {
   );
 }
 
-/** What the word may name, the likeliest first. */
+/** Finds the pages that the word may name, the likeliest first. */
 async function findHits(word: string, tenant: string, signal: AbortSignal): Promise<readonly Hit[]> {
   if (JOB_ID.test(word)) {
     const { jobs } = await call("searchJobs", { query: { job_id: word } }, { signal });

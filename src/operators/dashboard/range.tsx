@@ -17,7 +17,7 @@ const SPANS = [
 ] as const;
 type Span = (typeof SPANS)[number]["range"];
 
-/** What the address says; `own`: nothing, so the page has its own. */
+/** The choice in the address; `own`: there is none, so the page has its own range. */
 export type Chosen = Span | "custom" | "own";
 
 export function chosenIn(query: URLSearchParams): Chosen {
@@ -59,7 +59,7 @@ export function rangeWords(query: URLSearchParams, own: Span | null): string {
     .join(" ");
 }
 
-/** Chooses the range. `own` is marked while nothing is chosen; null: any time. */
+/** Chooses the range. `own` is marked while there is no choice; null: any time. */
 export function RangeBar({ own }: { readonly own: Span | null }): JSX.Element {
   const route = useRoute();
   const [isOpen, setOpen] = useState(false);

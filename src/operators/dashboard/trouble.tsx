@@ -27,7 +27,7 @@ interface Row {
   readonly channel: string;
   readonly depth: number;
   readonly oldestSeconds: number;
-  /** Null: nothing waits. */
+  /** Null: no job waits. */
   readonly waits: Waiting["waits"] | null;
   readonly failed: number;
   readonly tried: number;
@@ -45,7 +45,7 @@ export function Trouble({
     (signal) => call("listFailures", { query: timesIn(query, "1h") }, { signal }),
     keyOfRange(query),
   );
-  const rows = listRows(waiting, data?.groups ?? []);
+  const rows = toRows(waiting, data?.groups ?? []);
   return (
     <Card title={`Tenants by trouble: now, and failures of ${rangeWords(query, "1h")}`}>
       <Table
@@ -59,14 +59,14 @@ export function Trouble({
   );
 }
 
-function listRows(waiting: readonly Waiting[], groups: readonly FailureGroup[]): readonly Row[] {
+function toRows(waiting: readonly Waiting[], groups: readonly FailureGroup[]): readonly Row[] {
   const rows = new Map<string, Row>();
   const none = { depth: 0, oldestSeconds: 0, waits: null, failed: 0, tried: 0 } as const;
   for (const { tenant_id: tenant, channel, depth, oldest_seconds: oldestSeconds, waits } of waiting) {
     rows.set(`${tenant} ${channel}`, { ...none, tenant, channel, depth, oldestSeconds, waits });
   }
   for (const { tenant_id: tenant, channel, jobs, sent, failure_class: cause, type } of groups) {
-    // What an operator ended is no trouble.
+    // A purge is an operator's own act, and no trouble.
     if (cause === "purged") continue;
     const key = `${tenant} ${channel}`;
     const row = rows.get(key) ?? { ...none, tenant, channel };

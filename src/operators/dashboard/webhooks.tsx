@@ -15,7 +15,7 @@ type State = (typeof STATES)[number];
 const TONES: Readonly<Record<State, Tone>> = { disabled: "bad", failing: "warn", enabled: "good" };
 const REASONS = { gone: "its receiver answered 410", failing: "it took nothing for three days" } as const;
 
-/** The webhooks of all tenants: which of them are told nothing, which are behind, and what their receivers said last. */
+/** The webhooks of all tenants: the disabled ones, those that are behind, and the last answer of each receiver. */
 export function WebhooksPage({ query }: { readonly query: URLSearchParams }): JSX.Element {
   const tenant = query.get("tenant") ?? "";
   const state = STATES.find((each) => each === query.get("state"));
@@ -101,7 +101,7 @@ const OWNER: Column<TenantWebhook> = {
 
 const COLUMNS: readonly Column<TenantWebhook>[] = [
   { head: "Address", isHead: true, isLong: true, cell: ({ url }) => url },
-  { head: "State", cell: (webhook) => <WebhookState webhook={webhook} /> },
+  { head: "State", cell: (webhook) => <StateCell webhook={webhook} /> },
   { head: "Behind", isNumber: true, cell: ({ behind_seconds: behind }) => behindWords(behind) },
   { head: "Last answer", isLong: true, cell: ({ last_call: last }) => <LastCall last={last} /> },
   { head: "Told of", cell: ({ event_types: types }) => (types === null ? "all events" : listed(types)) },
@@ -112,7 +112,7 @@ function behindWords(seconds: number | null): string {
   return seconds === 0 ? "" : duration(seconds);
 }
 
-function WebhookState({ webhook }: { readonly webhook: TenantWebhook }): JSX.Element {
+function StateCell({ webhook }: { readonly webhook: TenantWebhook }): JSX.Element {
   const { state, disabled_reason: reason, disabled_at: at, next_attempt_at: next, failing_since: since } = webhook;
   return (
     <>

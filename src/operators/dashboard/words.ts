@@ -13,7 +13,7 @@ export function counted(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : many}`;
 }
 
-/** `3 %`, `0.4 %`; "" where there is nothing to share. */
+/** `3 %`, `0.4 %`; "" for a share of none. */
 export function percent(part: number, whole: number): string {
   if (whole === 0) return "";
   const value = (Math.min(part, whole) / whole) * 100;

@@ -13,7 +13,7 @@ export interface Alarm extends Found {
 interface Found {
   readonly title: string;
   readonly detail: string;
-  /** What it is about, where it is about one. */
+  /** The channel and the tenant that it is about, where it is about one. */
   readonly channel?: ChannelName;
   readonly tenantId?: string;
   /** The last minutes over which the rates of its channel were measured. */
