@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url";
 import { Type } from "@sinclair/typebox";
 import { type Endpoint, endpoint } from "./endpoint.ts";
 import type { Exchange } from "./exchange.ts";
+import { PUBLIC_BAD_REQUEST } from "./failures.ts";
 import type { FrontDoor } from "./front-door.ts";
 import { openApiDocument } from "./openapi.ts";
 import { queryChoice, readQuery } from "./parameters.ts";
@@ -38,6 +39,7 @@ export function docsEndpoints(door: FrontDoor, others: readonly Endpoint[]): rea
       tag: "Service",
       summary: "This document",
       query: QUERY,
+      fails: { 400: PUBLIC_BAD_REQUEST },
       answers: { 200: { description: "OpenAPI 3.1.", schema: OpenApiDocument, examples: [DOCUMENT_EXAMPLE] } },
       handle: (_, exchange) =>
         exchange.jsonText(200, document(readAudience(exchange)), { "cache-control": "no-cache" }),
@@ -50,6 +52,7 @@ export function docsEndpoints(door: FrontDoor, others: readonly Endpoint[]): rea
       tag: "Service",
       summary: "This document, rendered",
       query: QUERY,
+      fails: { 400: PUBLIC_BAD_REQUEST },
       answers: { 200: { description: "A page.", schema: null, mediaType: "text/html" } },
       handle(_, exchange) {
         readAudience(exchange);

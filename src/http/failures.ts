@@ -100,6 +100,11 @@ export const INTERNAL_ERROR = tenantFailure(
   "Something failed on this side. Safe to repeat with the same Idempotency-Key.",
   "internal error",
 );
+export const PUBLIC_BAD_REQUEST = failure(
+  "PublicBadRequest",
+  "A parameter has another value.",
+  "for must be one of all, tenant, operator",
+);
 export const PUBLIC_INTERNAL_ERROR = failure(
   "PublicInternalError",
   "Something failed on this side. Safe to repeat.",

@@ -121,6 +121,7 @@ const RULES: readonly Excuse[] = [
     "half of a character: no pattern says so in every engine",
   ],
   [/there is no (?:wallet|e-mail) template with the template_id/, "which ones there are"],
+  [/^template_id is "": refused: pass_type must be/, "an empty one counts as absent, and then the type is missing"],
   [
     /(?:is another (?:one|attachment)'s|two rows with the same id|must be unique|is there twice|only once|as another entry's)/,
     "what differs in each item",

@@ -31,10 +31,6 @@ const KNOWN: readonly Excuse[] = [];
 /** Intended behaviour. */
 const MEANT: readonly Excuse[] = [
   [/^signIn with \{"token":"wbo_a1b2c3"\}: unexpectedly 401/, "the token of the example is nobody's"],
-  [
-    /^sendWallet its body \.template_id is too short: its param is/,
-    "an empty one counts as absent, and then the type is missing",
-  ],
   [/^create(?:Own)?Key its body is the text "": unexpectedly 201/, "it may be left out"],
   [
     /^takeWhatsappWebhook its body(?! is (?:the text|too large)).*: unexpectedly 200/,
@@ -402,6 +398,9 @@ test("a path that names nothing is refused", async () => {
   await expectAnswers(cases, isRefused);
 });
 
+/** Rules between members, which no schema can express, may refuse a generated body before its unknown member does. */
+const BEYOND_SCHEMAS = /must be a date with time and zone/;
+
 /** A call of tenants or of operators. */
 const isOurs = ({ security }: Documented) => security === "apiKey" || security === "operator";
 
@@ -415,7 +414,7 @@ test("a parameter or member that a call of tenants or operators does not know is
   );
   await expectAnswers(
     all.flatMap(([, requests]) => requests.unknownMembers(OTHERS)),
-    (status, _operation, text) => status === 400 && text.includes("unknown_member"),
+    (status, _operation, text) => status === 400 && (text.includes("unknown_member") || BEYOND_SCHEMAS.test(text)),
   );
 });
 

@@ -43,7 +43,8 @@ export async function startTarget(
 ): Promise<Target> {
   const home = await temporaryHome();
   const keys = serveCallbackKeys();
-  const waybill = await startWaybill(home.path, { GOOGLE_CALLBACK_KEYS_URL: keys.url.href, ...environment }, options);
+  const settings = { GOOGLE_CALLBACK_KEYS_URL: keys.url.href, SECURITY_CONTACT: "security@example.com" };
+  const waybill = await startWaybill(home.path, { ...settings, ...environment }, options);
   // The document's own examples put tenants on the second.
   for (const plan of ["unlimited", "pro"]) {
     await expectStatus(waybill.operator("PUT", `/plans/${plan}`, { requests_per_minute: 1_000_000 }), 200);

@@ -21,7 +21,7 @@ const GooglePassRequest = Type.Object(
 
 export const TemplatePassRequest = Type.Object(
   {
-    template_id: Type.String({ minLength: 1, description: "Slug of a registered wallet template." }),
+    template_id: Type.String({ description: "Slug of a registered wallet template." }),
     pass_type: optional(enumSchema(PASS_TYPES, "The template's, or left out.")),
     pass_data: optional(
       Type.Union([ApplePassPart, GooglePassPart], {
