@@ -213,6 +213,38 @@ export class WaybillOperator {
       this.calls.list("listUsage", { query }, ({ usage }) => usage, options),
   };
 
+  /** Tenants' event webhooks. */
+  readonly webhooks = {
+    list: (query: Query<"listTenantWebhooks"> = {}, options?: CallOptions) =>
+      this.calls.list("listTenantWebhooks", { query }, ({ webhooks }) => webhooks, options),
+    /** Enables one that was disabled; one that waits for a repeat is called at once. */
+    enable: (id: string, webhookId: string, options?: CallOptions) =>
+      this.calls.call("enableTenantWebhook", { path: { id, webhook_id: webhookId } }, options),
+    /** Delivers events again. */
+    replay: (id: string, webhookId: string, body: Body<"replayTenantWebhook">, options?: CallOptions) =>
+      this.calls.call("replayTenantWebhook", { path: { id, webhook_id: webhookId }, body }, options),
+    /** Calls it now with a `webhook.test` that stands for no event. */
+    test: (id: string, webhookId: string, options?: CallOptions) =>
+      this.calls.call("testTenantWebhook", { path: { id, webhook_id: webhookId } }, options),
+    attempts: (id: string, webhookId: string, query: Query<"listTenantWebhookAttempts"> = {}, options?: CallOptions) =>
+      this.calls.list(
+        "listTenantWebhookAttempts",
+        { path: { id, webhook_id: webhookId }, query },
+        ({ attempts }) => attempts,
+        options,
+      ),
+  };
+
+  /** Failed and bounced jobs of all tenants, grouped by cause. */
+  failures(query: Query<"listFailures"> = {}, options?: CallOptions) {
+    return this.calls.call("listFailures", { query }, options);
+  }
+
+  /** Messages of all tenants by outcome, over time. */
+  rates(query: Query<"getRates"> = {}, options?: CallOptions) {
+    return this.calls.call("getRates", { query }, options);
+  }
+
   readonly suppressions = {
     list: (id: string, query: Query<"listSuppressions"> = {}, options?: CallOptions) =>
       this.calls.list("listSuppressions", { path: { id }, query }, ({ suppressions }) => suppressions, options),

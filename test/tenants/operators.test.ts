@@ -189,13 +189,14 @@ describe("plans", () => {
           queued_jobs_max: 100_000,
           queued_bytes_max: 268_435_456,
           hold_hours: 72,
+          tenants: expect.any(Number),
         },
-        { name: "pro", requests_per_minute: 1000, deliveries_per_second: null, ...SHARE },
+        { name: "pro", requests_per_minute: 1000, deliveries_per_second: null, ...SHARE, tenants: expect.any(Number) },
       ],
     });
     const put = await front.operate("PUT", "/plans/tiny", { requests_per_minute: 3, deliveries_per_second: 0.5 });
     const tiny = { name: "tiny", requests_per_minute: 3, deliveries_per_second: 0.5 };
-    expect([put.status, put.body]).toEqual([200, { ...tiny, ...SHARE }]);
+    expect([put.status, put.body]).toEqual([200, { ...tiny, ...SHARE, tenants: 0 }]);
     const key = await front.addTenant("tiny-one", "tiny");
     const read = await front.request("GET", "/v1/jobs/x", { "X-API-Key": key });
     expect(read.headers.get("ratelimit-limit")).toBe("3");
@@ -205,7 +206,7 @@ describe("plans", () => {
     const share = { queued_jobs_max: 10, queued_bytes_max: 5_000_000, hold_hours: 5 };
     const given = { requests_per_minute: 7, deliveries_per_second: null, ...share };
     const put = await front.operate("PUT", "/plans/narrow", given);
-    expect([put.status, put.body]).toEqual([200, { name: "narrow", ...given }]);
+    expect([put.status, put.body]).toEqual([200, { name: "narrow", ...given, tenants: 0 }]);
     const plan = (await front.registry.plans()).find(({ name }) => name === "narrow");
     expect(plan).toMatchObject({ queuedJobsMax: 10, queuedBytesMax: 5_000_000, holdMs: 5 * 60 * 60 * 1000 });
   });
