@@ -219,9 +219,14 @@ async function copyToPostgres({ writing }: TestEventStore) {
   };
   try {
     const file = join(folder, "events.tsv");
-    await writing.command(
-      `SELECT tenant_id, event_id, job_id, channel, event_type, result FROM ${DATABASE}.events INTO OUTFILE '${file}' FORMAT TSV`,
-    );
+    const columns = "tenant_id, event_id, job_id, channel, event_type, result";
+    const rows = writing.stream(`SELECT ${columns} FROM ${DATABASE}.events FORMAT TSV`, new AbortController().signal);
+    const output = Bun.file(file).writer();
+    for await (const chunk of rows) {
+      void output.write(chunk);
+      await output.flush();
+    }
+    await output.end();
     await Bun.$`chmod 755 ${folder} && chmod 644 ${file}`.quiet();
     await sql`CREATE TABLE events (tenant_id text NOT NULL, event_id bigint NOT NULL, job_id uuid NOT NULL,
       channel text NOT NULL, event_type text NOT NULL, result text NOT NULL)`;
