@@ -1,7 +1,7 @@
 import type { Config } from "../config/config.ts";
 import type { Clock } from "../domain/clock.ts";
-import { recently } from "../domain/recently.ts";
 import type { SeriesGauges, Telemetry } from "../domain/telemetry.ts";
+import { refreshSeries } from "../operators/metrics/refresh-series.ts";
 import { lastBackupMs } from "../storage/backup/last-backup.ts";
 
 const FRESH_MS = 60_000;
@@ -25,19 +25,14 @@ export class BackupMetrics {
   ) {
     const { redis, databaseUrl, clickhouseUrl } = stores;
     const isEmbedded = redis === null && databaseUrl === null && clickhouseUrl === null;
-    const times = { freshMs: FRESH_MS, waitMs: WAIT_MS, clock: ports.clock };
-    this.refresh = isEmbedded ? recently(() => this.measure(), times) : () => Promise.resolve();
+    const failure = "the last backup could not be looked up";
+    const measurement = { series: [NAME], failure, freshMs: FRESH_MS, waitMs: WAIT_MS };
+    this.refresh = isEmbedded ? refreshSeries(() => this.measure(), measurement, ports) : () => Promise.resolve();
   }
 
-  private async measure(): Promise<true> {
+  private async measure(): Promise<void> {
     const { clock, telemetry } = this.ports;
-    try {
-      const ageMs = clock.nowMs() - (await lastBackupMs(this.stores.home));
-      telemetry.series(NAME, [[{}, Math.max(0, Math.round(ageMs / 1_000))]]);
-    } catch (error) {
-      telemetry.log("debug", "the last backup could not be looked up", { error: String(error) });
-      telemetry.series(NAME, []);
-    }
-    return true;
+    const ageMs = clock.nowMs() - (await lastBackupMs(this.stores.home));
+    telemetry.series(NAME, [[{}, Math.max(0, Math.round(ageMs / 1_000))]]);
   }
 }

@@ -1,7 +1,6 @@
 import type { Clock } from "../domain/clock.ts";
-import { isOutage } from "../domain/errors.ts";
 import { Repeated } from "../domain/repeated.ts";
-import type { Telemetry } from "../domain/telemetry.ts";
+import { logFailure, type Telemetry } from "../domain/telemetry.ts";
 import {
   computeRates,
   judge,
@@ -79,8 +78,8 @@ export class ReputationGovernor {
   }
 
   private noteFailure(error: unknown, tenantId?: string): void {
-    const fields = { ...(tenantId !== undefined && { tenant_id: tenantId }), error: String(error) };
-    this.ports.telemetry.log(isOutage(error) ? "warn" : "error", "a reputation could not be judged", fields);
+    const fields = tenantId === undefined ? {} : { tenant_id: tenantId };
+    logFailure(this.ports.telemetry, "a reputation could not be judged", error, fields);
   }
 
   private async count(

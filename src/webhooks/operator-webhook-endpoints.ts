@@ -1,16 +1,14 @@
 import { Type } from "@sinclair/typebox";
-import { isJobId } from "../domain/ids.ts";
 import { eventTimeMs } from "../domain/jobs/event.ts";
 import type { ChannelName } from "../domain/jobs/job.ts";
 import { ApiError } from "../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
 import { OPERATOR_CONFLICT, OPERATOR_NOT_FOUND } from "../http/failures.ts";
-import { type PathParameter, paging, queryChoice, queryText, tenantIdParameter } from "../http/parameters.ts";
+import { paging, queryChoice, queryText, tenantIdParameter } from "../http/parameters.ts";
 import { enumSchema, pageSchema } from "../http/schemas.ts";
 import { noSuch, requireResult } from "../http/store-results.ts";
 import {
   EXAMPLE_ATTEMPT,
-  EXAMPLE_ID,
   EXAMPLE_WEBHOOK,
   replayBody,
   shownAttempt,
@@ -21,23 +19,19 @@ import {
   webhookSchemas,
 } from "./schemas.ts";
 import type { Webhook } from "./webhook.ts";
-import { parseRange, WEBHOOK_TEST_BUSY, type WebhookEndpointPorts } from "./webhook-endpoints.ts";
+import {
+  parseRange,
+  TEST_IDLE_SECONDS,
+  WEBHOOK_TEST_BUSY,
+  type WebhookEndpointPorts,
+  webhookIdParameter,
+} from "./webhook-endpoints.ts";
 import { WEBHOOK_STATES, type WebhookState } from "./webhook-repository.ts";
 
 const COMMON = { name: "operator", tag: "Webhooks" } as const;
 const PATH = "/dash/api/tenants/:id/webhooks/:webhook_id";
-const webhookId: PathParameter<string> = {
-  description: "The webhook's id.",
-  example: EXAMPLE_ID,
-  read(text) {
-    if (text === null || !isJobId(text)) throw noSuch("webhook");
-    return text;
-  },
-};
-const params = { id: tenantIdParameter, webhook_id: webhookId };
+const params = { id: tenantIdParameter, webhook_id: webhookIdParameter };
 const fails = { 404: OPERATOR_NOT_FOUND } as const;
-/** A test waits for the receiver. */
-const TEST_IDLE_SECONDS = 30;
 
 /** `/dash/api/webhooks`: the state of all tenants' webhooks, and the steps of operators where a receiver is in trouble. */
 export function operatorWebhookEndpoints(

@@ -52,7 +52,8 @@ export const WEBHOOK_TEST_BUSY =
 const BUSY = tenantFailure("WebhookTestInProgress", "A test is in progress.", WEBHOOK_TEST_BUSY);
 const COMMON = { name: "webhooks", tag: "Webhooks" } as const;
 const PATH = "/v1/webhooks/:id";
-const id: PathParameter<string> = {
+/** A webhook's id. Throws 404 for a text that cannot be one. */
+export const webhookIdParameter: PathParameter<string> = {
   description: "The webhook's id.",
   example: EXAMPLE_ID,
   read(text) {
@@ -60,10 +61,10 @@ const id: PathParameter<string> = {
     return text;
   },
 };
-const params = { id };
+const params = { id: webhookIdParameter };
 const fails = { 404: NO_SUCH_WEBHOOK } as const;
 /** A test waits for the receiver. */
-const TEST_IDLE_SECONDS = 30;
+export const TEST_IDLE_SECONDS = 30;
 
 /** `/v1/webhooks`: a tenant's webhooks. */
 export function webhookEndpoints(ports: WebhookEndpointPorts, channels: readonly ChannelName[]): readonly Endpoint[] {

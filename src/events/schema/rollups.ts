@@ -66,17 +66,14 @@ export function jobRecipients(target: EventStoreTarget): readonly string[] {
 export function minuteSums(target: EventStoreTarget): readonly string[] {
   const { database, cluster } = checked(target);
   const { name } = EVENTS_BY_MINUTE;
-  const select = (events: string, condition: string) =>
-    `SELECT toStartOfMinute(${EVENT_SECOND}) AS minute, channel, event_type, count() AS events
-FROM ${database}.${events} WHERE ${condition} GROUP BY minute, channel, event_type`;
   const today = "event_id >= (toUnixTimestamp(toStartOfDay(now('UTC'))) * 1000 - 1735689600000) * 4096";
   const isNew = `(SELECT count() FROM system.tables WHERE database = '${database}' AND name = '${name}_mv') = 0`;
   return [
     ...table(target, EVENTS_BY_MINUTE),
-    `INSERT INTO ${database}.${name} ${select("events", `${today} AND ${isNew}`)}
+    `INSERT INTO ${database}.${name} ${selectMinutes(`${database}.events`, `${today} AND ${isNew}`)}
 SETTINGS ${insertSettings(target, `fill-${name}`)}`,
     `CREATE MATERIALIZED VIEW IF NOT EXISTS ${database}.${name}_mv${onCluster(cluster)}
-TO ${database}.${localName(target, name)} AS ${select(localName(target, "events"), "1")}`,
+TO ${database}.${localName(target, name)} AS ${selectMinutes(`${database}.${localName(target, "events")}`, "1")}`,
   ];
 }
 
@@ -85,9 +82,13 @@ export function minuteSumsOfFaults(target: EventStoreTarget): readonly string[] 
   const { database, cluster } = checked(target);
   return [
     `ALTER TABLE ${database}.${EVENTS_BY_MINUTE.name}_mv${onCluster(cluster)} MODIFY QUERY
-SELECT toStartOfMinute(${EVENT_SECOND}) AS minute, channel, event_type, count() AS events
-FROM ${database}.${localName(target, "events")} WHERE failure_class != 'purged' GROUP BY minute, channel, event_type`,
+${selectMinutes(`${database}.${localName(target, "events")}`, "failure_class != 'purged'")}`,
   ];
+}
+
+function selectMinutes(events: string, condition: string): string {
+  return `SELECT toStartOfMinute(${EVENT_SECOND}) AS minute, channel, event_type, count() AS events
+FROM ${events} WHERE ${condition} GROUP BY minute, channel, event_type`;
 }
 
 /** Where a job's present life began, if operators had it tried again. */

@@ -9,8 +9,8 @@ import {
   type WaitingQueue,
 } from "../../domain/jobs/queue-depth.ts";
 import { QUEUE_WAITS } from "../../domain/process-status.ts";
-import { recently } from "../../domain/recently.ts";
 import type { Series, SeriesGauges, Telemetry } from "../../domain/telemetry.ts";
+import { refreshSeries } from "./refresh-series.ts";
 
 /** However many scrapers ask, the queue is measured this often at most. */
 const FRESH_MS = 5_000;
@@ -42,28 +42,21 @@ export class QueueMetrics {
   readonly refresh: () => Promise<unknown>;
 
   constructor(private readonly ports: QueueMetricsPorts) {
-    const { clock } = ports;
-    this.refresh = recently(() => this.measure(), { freshMs: FRESH_MS, waitMs: WAIT_MS, clock });
+    const measurement = { series: ALL, failure: "the queue could not be measured", freshMs: FRESH_MS, waitMs: WAIT_MS };
+    this.refresh = refreshSeries(() => this.measure(), measurement, ports);
   }
 
-  /** A measurement that failed counts as one, too. */
-  private async measure(): Promise<true> {
+  private async measure(): Promise<void> {
     const { queue, shards, telemetry } = this.ports;
-    try {
-      const { depths, unowned, memory } = await queueFacts(queue, shards);
-      this.show(depths);
-      telemetry.series(
-        "shards_unowned",
-        Object.entries(unowned).map(([role, count]) => [{ role }, count]),
-      );
-      const { usedBytes, maxBytes } = memory;
-      telemetry.series("redis_memory_used_bytes", [[{}, usedBytes]]);
-      telemetry.series("redis_memory_max_bytes", maxBytes === null ? [] : [[{}, maxBytes]]);
-    } catch (error) {
-      telemetry.log("debug", "the queue could not be measured", { error: String(error) });
-      for (const name of ALL) telemetry.series(name, []);
-    }
-    return true;
+    const { depths, unowned, memory } = await queueFacts(queue, shards);
+    this.show(depths);
+    telemetry.series(
+      "shards_unowned",
+      Object.entries(unowned).map(([role, count]) => [{ role }, count]),
+    );
+    const { usedBytes, maxBytes } = memory;
+    telemetry.series("redis_memory_used_bytes", [[{}, usedBytes]]);
+    telemetry.series("redis_memory_max_bytes", maxBytes === null ? [] : [[{}, maxBytes]]);
   }
 
   private show(depths: QueueFacts["depths"]): void {
